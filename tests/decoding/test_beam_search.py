@@ -53,6 +53,19 @@ def slow_beam_search(model, sentence, config, prefix=()):
     return sorted(ranked, reverse=True)[: config.n_best]
 
 
+def assert_as_slow(config, prefix=()):
+    for seed in range(3):
+        model, sentences = table(seed), random_sentences(8, seed)
+        results = beam_search(model, *pad(sentences), config, prefix)
+        for sentence, found in zip(sentences, results, strict=True):
+            expected = slow_beam_search(model, sentence, config, prefix)
+            for hypothesis, (score, total, ids) in zip(found, expected, strict=True):
+                assert hypothesis.ids == [piece for piece in ids if piece != EOS]
+                assert hypothesis.capped == (ids[-1] != EOS)
+                assert hypothesis.log_probability == pytest.approx(total, abs=1e-4)
+                assert hypothesis.score == pytest.approx(score, abs=1e-4)
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
 @pytest.mark.parametrize(
     "options",
@@ -64,34 +77,14 @@ def slow_beam_search(model, sentence, config, prefix=()):
     ids=str,
 )
 def test_equals_a_slow_search_that_never_stops_early(options, alpha):
-    config = DecodingConfig(**options, length_penalty=alpha, max_ratio=1.5, max_extra=1)
-    for seed in range(3):
-        model, sentences = table(seed), random_sentences(8, seed)
-        results = beam_search(model, *pad(sentences), config)
-        for sentence, found in zip(sentences, results, strict=True):
-            expected = slow_beam_search(model, sentence, config)
-            for hypothesis, (score, total, ids) in zip(found, expected, strict=True):
-                assert hypothesis.ids == [piece for piece in ids if piece != EOS]
-                assert hypothesis.capped == (ids[-1] != EOS)
-                assert hypothesis.log_probability == pytest.approx(total, abs=1e-4)
-                assert hypothesis.score == pytest.approx(score, abs=1e-4)
+    assert_as_slow(DecodingConfig(**options, length_penalty=alpha, max_ratio=1.5, max_extra=1))
 
 
 @pytest.mark.parametrize("prefix", [[4], [UNK, 6, 5], [4, 5, 6, 4, 5, 6, 4, 5, 6, 4]], ids=len)
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_forced_beginning_is_kept_and_the_rest_searched(prefix, beam):
-    config = DecodingConfig(beam=beam, n_best=beam, max_ratio=1.5, max_extra=2, forbid_unknown=True)
-    for seed in range(3):
-        model, sentences = table(seed), random_sentences(8, seed)
-        results = beam_search(model, *pad(sentences), config, prefix)
-        for sentence, found in zip(sentences, results, strict=True):
-            expected = slow_beam_search(model, sentence, config, prefix)
-            assert [one.ids for one in found] == [
-                [piece for piece in ids if piece != EOS] for _, _, ids in expected
-            ]
-            for one, (score, total, _) in zip(found, expected, strict=True):
-                assert one.log_probability == pytest.approx(total, abs=1e-4)
-                assert one.score == pytest.approx(score, abs=1e-4)
+    settings = {"beam": beam, "n_best": beam, "forbid_unknown": True}
+    assert_as_slow(DecodingConfig(**settings, max_ratio=1.5, max_extra=2), prefix)
 
 
 @pytest.mark.parametrize("beam", [1, 4])
@@ -125,17 +118,6 @@ def test_a_huge_beam_finds_what_exhaustive_search_finds(alpha):
         assert [*found.ids, EOS] == every[winner]
         assert found.score == pytest.approx(scores[winner], abs=1e-5)
         assert not found.capped
-
-
-@pytest.mark.parametrize("beam", [1, 4])
-def test_company_and_order_change_nothing(beam):
-    model = TableModel(seed=5)
-    config = DecodingConfig(beam=beam, n_best=(beam + 1) // 2, max_ratio=1.5, max_extra=2)
-    sentences = random_sentences(30, seed=5)
-    together = beam_search(model, *pad(sentences), config)
-    for sentence, found in zip(sentences, together, strict=True):
-        assert beam_search(model, *pad([sentence]), config) == [found]
-    assert beam_search(model, *pad(sentences[::-1]), config) == together[::-1]
 
 
 def test_stops_as_soon_as_nothing_better_can_come():

@@ -71,7 +71,9 @@ def test_a_model_without_attention_does_not_thin_the_weights(tmp_path):
 
 
 def test_average_is_the_mean_of_every_weight(tmp_path):
-    paths = [save(tmp_path, seed) for seed in range(3)]
+    """What only training reads may differ."""
+    paths = [save(tmp_path, 0), save(tmp_path, 1, dropout=0.5, initialization="paper")]
+    paths.append(save(tmp_path, 2))
     averaged = Translator.load(paths, "cpu", "fp32", average=True).model
     cpu = torch.device("cpu")
     states = [load_checkpoint(path, cpu).model.state_dict() for path in paths]
@@ -79,11 +81,6 @@ def test_average_is_the_mean_of_every_weight(tmp_path):
     for name, weight in averaged.state_dict().items():
         torch.testing.assert_close(weight, sum(state[name] for state in states) / 3)
     assert averaged.output.weight is averaged.target_embedding.weight
-
-
-def test_what_only_training_reads_may_differ_in_an_average(tmp_path):
-    paths = [save(tmp_path, 1), save(tmp_path, 2, dropout=0.5, initialization="paper")]
-    assert Translator.load(paths, "cpu", "fp32", average=True).translate("a dog").score < 0
 
 
 def test_checkpoints_that_do_not_go_together_are_refused(tmp_path):

@@ -5,11 +5,11 @@ import io
 import logging
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-import torch
 from helpers.echo_model import GREEDY, echo
 from helpers.tiny_translator import tiny_translator
 from hypothesis import given, settings
@@ -19,7 +19,6 @@ from seq2seq.config import DecodingConfig, TranslateConfig
 from seq2seq.data.tokenization import MosesWordTokenizer, SentencePieceTokenizer, TextCodec
 from seq2seq.decoding.hypothesis import pharaoh
 from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
-from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 
 RAW = "der hund\r\n\r\n🐕\tläuft\nhund\u2028heim\n\ufeffdaneben\nheim"
@@ -178,30 +177,21 @@ def test_a_device_may_take_several_outputs(tmp_path):
 
 def test_alignments_that_a_model_cannot_give_are_refused_before_the_work(tmp_path):
     links = stage(tmp_path / "none", None, alignments=str(tmp_path / "links"))
-    blind, moses = tiny_translator("fixed"), echo()
-    moses.target = TextCodec(MosesWordTokenizer("de"), moses.target.vocabulary)
+    blind, moses, there = tiny_translator("fixed"), echo(), tiny_translator()
     for asked in (links, stage(alignments="-")):
         with pytest.raises(UserError, match="alignments needs a model with attention"):
             translate_text(blind, asked)
     with pytest.raises(UserError, match=r"decoding\.replace_unknown"):
         translate_text(blind, stage(decoding=DecodingConfig(replace_unknown=True)))
-    with pytest.raises(UserError, match="tokenization=moses"):
-        translate_text(moses, links)
-    with pytest.raises(UserError, match="tokenization=moses"):
-        answer_prompt(moses, stage(alignments="-"))
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("side", ["source", "target"])
-def test_alignments_of_subwords_without_spaces_are_refused_before_the_work(tmp_path, side):
-    there = tiny_translator()
-    model = there.source.tokenizer.model
-    codec = TextCodec(SentencePieceTokenizer("zh-TW", model), there.source.vocabulary)
-    codecs = {"source": there.source, "target": there.target, side: codec}
-    translator = Translator(there.model, *codecs.values(), there.device, torch.float32, 20)
-    links = stage(tmp_path / "none", None, alignments=str(tmp_path / "links"))
-    with pytest.raises(UserError, match=r"alignments.* zh-TW"):
-        translate_text(translator, links)
+    moses.target = TextCodec(MosesWordTokenizer("de"), moses.target.vocabulary)
+    for start in (translate_text, answer_prompt):
+        with pytest.raises(UserError, match="tokenization=moses"):
+            start(moses, links)
+    unspaced = SentencePieceTokenizer("zh-TW", there.source.tokenizer.model)
+    for side in ("source", "target"):
+        chinese = replace(there, **{side: TextCodec(unspaced, there.source.vocabulary)})
+        with pytest.raises(UserError, match=r"alignments.* zh-TW"):
+            translate_text(chinese, links)
     assert not list(tmp_path.iterdir())
 
 

@@ -91,18 +91,13 @@ def test_sides_that_make_no_pairs_are_refused(pair):
         echo().score(*pair)
 
 
-def test_sentences_of_like_length_share_a_batch():
-    translator, sentences = echo(), ["der", "der hund läuft", "der hund", "heim läuft hund"]
-    translator.translate(sentences, beam=1, batch_size=2)
-    assert translator.model.batches == [[4, 4], [3, 2]]
-
-
-def test_blank_lines_give_empty_hypotheses_and_never_reach_the_model():
+def test_blank_lines_never_reach_the_model_and_those_of_like_length_share_a_batch():
     translator = echo()
-    found = translator.translate(["", "hund", "  \t ", "\u00a0"], GREEDY)
-    assert [hypothesis.text for hypothesis in found] == ["", "hund", "", ""]
+    sentences = ["", "der", "der hund läuft", "  \t ", "der hund", "\u00a0", "heim läuft hund"]
+    found = translator.translate(sentences, beam=1, batch_size=2)
+    assert [hypothesis.text for hypothesis in found] == [each.strip() for each in sentences]
     assert found[0] == Hypothesis("", 0.0, 0.0, [], False)
-    assert translator.model.batches == [[2]]
+    assert translator.model.batches == [[4, 4], [3, 2]]
     assert translator.translate([], GREEDY) == []
 
 
