@@ -27,6 +27,10 @@ from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.model.translation import TranslationModel
 
 TOY = [*SMALL, "training.max_epochs=2", "training.batch_size=20"]
+SHORT = ["beams=[2]", "decoding.max_ratio=0.5"]
+"""A search that ends soon: models that know nothing would write up to the longest length."""
+
+UNSCORED = [one for one in SMALL if "bootstrap" not in one] + ["training.dev_bleu_sentences=0"]
 
 
 @pytest.fixture(scope="module")
@@ -70,14 +74,14 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
     size = "model.encoder.hidden_size=16"
     systems = runs("experiment=opponent")
     toy = [*(one for one in TOY if one != size), *(f"++systems.{name}.{size}" for name in systems)]
-    toy += ["experiment=opponent", *europarl, "beams=[2]", "test_sets=[test]", "seeds=[1]"]
-    toy += ["training.keep_epochs=[1,1]"]
+    toy += ["experiment=opponent", *europarl, *SHORT, "test_sets=[test]", "seeds=[1]"]
+    toy += ["training.keep_epochs=[1,1]", "training.dev_bleu_sentences=0"]
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     whole.mkdir()
     cut.mkdir()
     printed = run(whole, "reproduce", *toy).stdout
-    assert "test · beam2, 8" in printed
-    assert "test · beam2 · epoch-1, 8" in printed
+    assert "test · beam2-ratio0.5, 8" in printed
+    assert "test · beam2-ratio0.5 · epoch-1, 8" in printed
 
     pair = ["system=attention-50", "baseline=no-attention-50"]
     best = cut / "outputs" / "figure2-cpu" / "attention-50" / "seed-1" / "checkpoints" / "best"
@@ -88,15 +92,15 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
             time.sleep(0.01)
         script.kill()
     run(cut, "reproduce", *toy, *pair)
-    scores = [one / "scores.json" for one in cut.glob("outputs/*/*/seed-1/*/*-beam2")]
-    scores += cut.glob("outputs/*/*/seed-1/epoch-1/*-beam2/scores.json")
+    scores = [one / "scores.json" for one in cut.glob("outputs/*/*/seed-1/*/*-ratio0.5")]
+    scores += cut.glob("outputs/*/*/seed-1/epoch-1/*-ratio0.5/scores.json")
     assert len(scores) >= 2
     for path in scores:
         rows = [
             json.loads((root / path.relative_to(cut)).read_text())["rows"] for root in (whole, cut)
         ]
         assert rows[0] == rows[1]
-    folder = whole / "outputs/figure2-cpu/comparison/epoch-1-test-beam2"
+    folder = whole / "outputs/figure2-cpu/comparison/epoch-1-test-beam2-ratio0.5"
     numbers = json.loads((folder / "scores.json").read_text())
     baselines = {gap["system"]: gap["baseline"] for gap in numbers["gaps"]}
     arms = ("30", "50", "30-matched")
@@ -107,9 +111,9 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
     # Joined and cut sentences need no other training.
     for system in ("attention-50", "no-attention-50"):
         folder = whole / "outputs/figure2-cpu" / system / "seed-1/evaluations"
-        study("same_content", whole, str(folder / "test-beam2"))
-        assert (folder / "test-joined-5-apart-beam2").is_dir()
-    study("floors", whole, "outputs/figure2-cpu/attention-50/seed-1/evaluations/test-beam2")
+        study("same_content", whole, str(folder / "test-beam2-ratio0.5"))
+        assert (folder / "test-joined-5-apart-beam2-ratio0.5").is_dir()
+    study("floors", whole, str(folder / "test-beam2-ratio0.5"))
     europarl_pages = {"europarl-test", "opponent", "matched", "amount", "bits-test", "same-content"}
     assert published(whole) == europarl_pages
     # The limit of words is one of training, and of nothing else.
@@ -126,7 +130,7 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
 @pytest.mark.slow
 def test_kinds_of_attention_are_compared_and_drawn(europarl, tmp_path):
     text = ["corpus=files", *europarl[1:], "corpus.source=en", "corpus.target=fr"]
-    settings = [*text, *TOY, "training.max_updates=3", "beams=[2]", "decoding.max_ratio=0.5"]
+    settings = [*text, *TOY, *SHORT, "training.max_updates=3"]
     kept = ("additive", "luong-feeding", "uniform", "fixed", "init-only")
     experiment = only("attention_kinds", kept)
     printed = run(tmp_path, "reproduce", *experiment, *settings, "test_sets=[test]").stdout
@@ -142,8 +146,8 @@ def test_kinds_of_attention_are_compared_and_drawn(europarl, tmp_path):
 def test_memories_are_compared_and_published(tmp_path):
     settings = [one for one in SMALL if "encoder" not in one]
     settings += ["corpus.train=200", "corpus.valid=7", "corpus.test_per_bucket=1", "seeds=[1]"]
-    settings += ["training.max_updates=3", "beams=[2]"]
-    kept = ("fixed", "additive", "none", "slots-1", "linear-8", "width-32", "width-64")
+    settings += [*SHORT, "training.max_updates=3", "training.dev_bleu_sentences=0"]
+    kept = ("fixed", "additive", "none", "slots-1", "width-32")
     kept += ("1x512", "4x128", "8x64", "16x32")  # names that Hydra cannot remove
     run(tmp_path, "reproduce", *only("width", kept), *settings)
     assert published(tmp_path) == {"memory", "bits-grammar", "width"}
@@ -162,11 +166,10 @@ def test_other_test_texts_are_refused_before_any_training(tmp_path):
     assert not (tmp_path / "outputs").exists()
 
 
-def small(monkeypatch, folder: Path, experiment: str, *systems: str) -> list[str]:
+def small(monkeypatch, folder: Path, experiment: str, *more: str) -> list[str]:
     """Train two or three systems of an experiment in ``folder``; their evaluations."""
-    toy = ["corpus.train=60", "corpus.valid=20", "corpus.test_per_bucket=20", "beams=[1]"]
-    toy += [one for one in SMALL if "bootstrap" not in one]
-    run(folder, "reproduce", f"experiment={experiment}", *toy, *systems)
+    toy = ["corpus.train=60", "corpus.valid=20", "corpus.test_per_bucket=2", "beams=[1]"]
+    run(folder, "reproduce", f"experiment={experiment}", *toy, *UNSCORED, *more)
     monkeypatch.chdir(folder)  # the text is below it
     return sorted(map(str, folder.glob("outputs/*/*/seed-1/evaluations/test-greedy")))
 
@@ -174,7 +177,7 @@ def small(monkeypatch, folder: Path, experiment: str, *systems: str) -> list[str
 @pytest.mark.slow
 def test_vectors_are_crammed_and_after_a_kill_only_those_that_are_missing(tmp_path, monkeypatch):
     attention, encoder, blind = small(monkeypatch, tmp_path, "cram")
-    for name, value in {"EACH": 2, "TUNED_ON": 1, "SEEN": 50, "STEPS": 3, "RATES": (0.1,)}.items():
+    for name, value in {"EACH": 1, "TUNED_ON": 1, "SEEN": 50, "STEPS": 3, "RATES": (0.1,)}.items():
         monkeypatch.setattr(cram, name, value)
     cram.main(encoder, attention, blind)
     made = sorted(Path(encoder).parent.glob("test-cram-greedy-*/scores.json"))
@@ -199,7 +202,7 @@ def test_vectors_are_crammed_and_after_a_kill_only_those_that_are_missing(tmp_pa
 
 @pytest.mark.slow
 def test_the_skipped_middle_is_traced_once_for_each_system(tmp_path, monkeypatch):
-    chosen = ["system=additive-20", "baseline=additive-40"]
+    chosen = ["system=additive-20", "baseline=additive-40", "corpus.test_per_bucket=20"]
     evaluations = small(monkeypatch, tmp_path, "middle", *chosen)
     places = tmp_path / "results" / "middle" / "places.npz.xz"
     middle.main(evaluations[:1], tmp_path / "results")
@@ -228,14 +231,13 @@ def test_the_skipped_middle_is_traced_once_for_each_system(tmp_path, monkeypatch
 
 @pytest.mark.slow
 def test_a_training_is_measured_on_its_way_and_goes_on(tmp_path, monkeypatch):
-    toy = [one for one in SMALL if "bootstrap" not in one]
-    toy += ["corpus.train=300", "corpus.valid=20", "corpus.test_per_bucket=4"]
-    toy += ["training.max_epochs=2"]
+    toy = [*UNSCORED, "corpus.train=60", "corpus.valid=4", "corpus.test_per_bucket=4"]
+    toy += ["training.batch_size=15", "training.max_epochs=2"]
     for module in (moment, appearing):
         monkeypatch.setattr(module, "SEEDS", (1,))
     monkeypatch.setattr(moment, "SHOWN_WORDS", 7)
     stopped, whole = tmp_path / "stopped", tmp_path / "whole"
-    ways = ((stopped, 4, 4, []), (stopped, 4, 8, []), (whole, 8, 8, ["attention-1"]))
+    ways = ((stopped, 2, 2, []), (stopped, 2, 4, []), (whole, 4, 4, ["attention-1"]))
     for folder, every, last, names in ways:
         folder.mkdir(exist_ok=True)
         monkeypatch.chdir(folder)
@@ -244,16 +246,16 @@ def test_a_training_is_measured_on_its_way_and_goes_on(tmp_path, monkeypatch):
         moment.main(names, folder / "results", toy)
     states = appearing.read_states(stopped / "results" / "moment")
     attention = states["attention"][0]
-    assert [one.updates.tolist() for of in states.values() for one in of] == [[4, 8]] * 3
+    assert [one.updates.tolist() for of in states.values() for one in of] == [[2, 4]] * 3
     direct = moment.States.load(whole / "results" / "moment" / "attention-1.npz.xz")
     for name in ("updates", "losses", "links", "entropies", "weights"):
         assert np.array_equal(getattr(attention, name)[1:], getattr(direct, name)), name
     assert attention.weights.shape[1:] == tuple(len(side) for side in attention.shown[::-1])
     assert report.pages(stopped / "results")["moment"].keys() == {"md", "svg", "gif"}
     shutil.rmtree(whole / "results")
-    monkeypatch.setattr(moment, "LAST", 4)
-    monkeypatch.setattr(moment, "EVERY", 4)
-    with pytest.raises(UserError, match="update 4"):
+    monkeypatch.setattr(moment, "LAST", 2)
+    monkeypatch.setattr(moment, "EVERY", 2)
+    with pytest.raises(UserError, match="update 2"):
         moment.main(["attention-1"], whole / "results", toy)
 
 

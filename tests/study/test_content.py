@@ -39,15 +39,17 @@ def words_of(text):
     return re.findall(r"\w+", text.lower())
 
 
+SPREAD = Counter(word for reference in REFERENCES for word in {*words_of(reference)})
+READ = [text for text in TRAINING[:400] if len(text.split()) <= 9]
+SEEN = Counter(word for text in READ for word in words_of(text))
+
+
 def slow(hypotheses, line):
     """Tenth, group of its count in training, and whether it is found, of each word of a line."""
-    spread = Counter(word for reference in REFERENCES for word in {*words_of(reference)})
-    read = [text for text in TRAINING[:400] if len(text.split()) <= 9]
-    seen = Counter(word for text in read for word in words_of(text))
     words, found = words_of(REFERENCES[line]), []
     for position, word in enumerate(words):
-        if len(word) > 3 and words.count(word) == 1 and spread[word] <= 0.02 * len(REFERENCES):
-            group = sum(seen[word] > limit for limit in LIMITS)
+        if len(word) > 3 and words.count(word) == 1 and SPREAD[word] <= 0.02 * len(REFERENCES):
+            group = sum(SEEN[word] > limit for limit in LIMITS)
             found.append((10 * position // len(words), group, word in words_of(hypotheses[line])))
     return found
 
