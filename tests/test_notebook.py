@@ -34,7 +34,8 @@ def executed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("repository") / "docs"
     folder.mkdir()
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    code_cells(notebook)[0].source = f'name, sizes = "toy", {TOY}'
+    sizes = [*TOY, "training.dev_bleu_sentences=0", "decoding.max_ratio=0.5"]
+    code_cells(notebook)[0].source = f'name, sizes = "toy", {sizes}'
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IPYTHONDIR", str(folder / "ipython"))
         place = {"metadata": {"path": str(folder)}}

@@ -196,6 +196,7 @@ def test_config_differences(evaluations):
 def test_known_bits_are_what_a_system_that_sees_no_source_loses(tmp_path):
     """One system knows 4 bits of each piece up to 15 words, 1 of those beyond."""
     texts = translated({5: 110, 15: 110, 35: 110}, lambda n: 0.9)
+    made = evaluated(tmp_path, texts, "made")
     words = [len(source.split()) for source in texts.sources]
 
     def run(kind, known, members=()):
@@ -206,8 +207,8 @@ def test_known_bits_are_what_a_system_that_sees_no_source_loses(tmp_path):
         config = {"model": {"attention": {"kind": kind}}}
         said = replace(texts, reference_scores=scores)
         name = f"ensemble{len(members)}" if members else kind
-        models = [{"system": system} for system in members]
-        return evaluated(tmp_path / name, said, name, config=config, members=models)
+        models = [Member(system=system) for system in members]
+        return named(replace(made, texts=said), name, config=config, members=models)
 
     blind, fixed = run("none", lambda n: 0), run("fixed", lambda n: 4 if n < 20 else 1)
     none, system = compare_systems([blind, fixed], "none", SETTINGS).systems

@@ -141,7 +141,9 @@ def own_text(folder: Path, name: str = "own", source: str = "a b\n\nc d e\n") ->
 def test_sources_that_are_translated_in_part_are_counted_and_said(run, tmp_path):
     longest = Translator.load(run).max_pieces
     text = own_text(tmp_path, source="a " * longest + "\n\n" + "b " * (longest + 1) + "\n")
-    (evaluation,) = evaluate(settings(run, **text, output=str(tmp_path / "out")))
+    search = DecodingConfig(beam=1, max_ratio=0, max_extra=2)
+    config = settings(run, **text, decoding=search, output=str(tmp_path / "out"))
+    (evaluation,) = evaluate(config)
     assert read_evaluation(evaluation.directory).record.cut_sources == 1
     found = findings(compare_systems([evaluation], None, SETTINGS))
     assert any(re.match(r"1 of \d .*max_pieces", sentence) for sentence in found)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import sacrebleu
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from seq2seq.errors import UserError
@@ -24,7 +24,9 @@ ROWS = st.integers(2, 4).flatmap(
 
 
 @given(ROWS)
-@settings(max_examples=200, deadline=None)
+@example([("a b", "a b")])  # too short for a BLEU above 0
+@example([("a a a a", "b b b b")])  # nothing is right
+@settings(max_examples=60)
 def test_scores_of_summed_counts_are_sacrebleus_of_the_corpus(rows):
     """With one reference or several; the ratio of lengths is that to the closest reference."""
     hypotheses, *references = (list(column) for column in zip(*rows, strict=True))
