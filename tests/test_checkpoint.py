@@ -318,7 +318,6 @@ class Disk:
 
     def __init__(self, monkeypatch, room, error):
         self.room, self.error, self.steps = room, error, 0
-        monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # a step, without the wait
         places = [(checkpoint_module, "save_file"), (os, "fsync")]
         places += [(Path, name) for name in ("write_bytes", "mkdir", "replace", "rename")]
         if isinstance(error, PowerCutError):  # neither can it clean up

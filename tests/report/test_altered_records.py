@@ -87,7 +87,6 @@ def test_an_altered_record_is_read_or_refused(name, tmp_path, monkeypatch):
     folder = whole(tmp_path / "evaluation")
     monkeypatch.setattr(compare, "render", lambda lay_out, **_: lay_out() and None)
     monkeypatch.setattr(compare, "render_page", lambda *_: b"")
-    monkeypatch.setattr("os.fsync", lambda _: None)  # no power fails here: do not wait for the disk
     table = tmp_path / "report" / "table.md"
     config = CompareConfig(evaluations=[str(folder)], output=str(table.parent), evaluation=SETTINGS)
     content = json.loads((folder / name).read_text())
