@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 import torch
+from helpers.small_model import build, enlarge
 from helpers.table_model import PIECES, TableModel, cap_of, next_step, pad, random_sentences
-from helpers.tiny_translator import tiny_model
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD, UNK
@@ -129,7 +129,7 @@ def test_stops_as_soon_as_nothing_better_can_come():
 @pytest.mark.parametrize("kind", ["additive", "fixed"])
 @pytest.mark.parametrize("beam", [1, 4])
 def test_the_score_of_a_real_model_is_its_forced_score(kind, beam):
-    model = tiny_model(kind).eval()
+    model = enlarge(build(kind, dtype=torch.float32)).eval()
     decoding = DecodingConfig(beam=beam, max_ratio=1.0, max_extra=4)
     sentences = random_sentences(12, seed=6)
     results = best(model, sentences, decoding)
