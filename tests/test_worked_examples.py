@@ -1,4 +1,4 @@
-"""docs/worked_examples.py: every array against a slow loop."""
+"""docs/worked_examples.py: every array against a slow loop, or against the trainer's modules."""
 
 import contextlib
 import io
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from helpers.attention_loops import mixed, softmax
 from helpers.slow_loops import (
     against_the_largest,
@@ -19,7 +20,14 @@ from helpers.slow_loops import (
     weighted,
 )
 
+from seq2seq.config import AttentionConfig
+from seq2seq.model.attention.additive import AdditiveAttention
+from seq2seq.model.attention.dot_product import DotAttention, MultiHeadAttention, ScaledDotAttention
+from seq2seq.model.attention.local import PredictiveLocalAttention
+from seq2seq.model.encoder import Source
+
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "worked_examples.py"
+CLOSE = {"rtol": 0, "atol": 1e-6}
 
 
 @pytest.fixture(scope="module")
@@ -235,3 +243,88 @@ def test_multi_head_equals_the_slow_loop(page):
         assert_steps(example, expected | found)
     joined = np.hstack([example["head 1 outputs"], example["head 2 outputs"]])
     np.testing.assert_array_equal(example["outputs"], joined)
+
+
+def look(attention, annotations, state):
+    """Context and weights of the trainer's attention for one query."""
+    annotations, mask = annotations[None], torch.ones(1, len(annotations), dtype=torch.bool)
+    attention = attention.double()
+    with torch.no_grad():
+        source = Source(annotations, mask, annotations[:, 0], attention.keys(annotations))
+        context, weights = attention(state, source, attention.init_state(source))
+    return context.numpy(), weights.numpy()
+
+
+def test_additive_and_dot_are_what_the_trainer_computes(page):
+    example = {name: torch.tensor(array) for name, array in page[1]["additive"].items()}
+    attention = AdditiveAttention(2, 2, AttentionConfig(size=2))
+    upper, lower = example["layer_1"].chunk(2)
+    vector = example["layer_2"][:, 0]
+    attention.load_state_dict({"key.weight": upper.T, "query.weight": lower.T, "vector": vector})
+    context, weights = look(attention, example["annotations"], example["state"])
+    np.testing.assert_allclose(weights.T, example["weights"], **CLOSE)
+    np.testing.assert_allclose(context, example["context"], **CLOSE)
+    example = {name: torch.tensor(array) for name, array in page[1]["dot"].items()}
+    attention = DotAttention(2, 2, AttentionConfig(kind="dot"))
+    context, weights = look(attention, example["annotations"].T, example["state"])
+    np.testing.assert_allclose(weights, example["weights"], **CLOSE)
+    np.testing.assert_allclose(context, example["context"].T, **CLOSE)
+
+
+def test_window_and_gaussian_are_what_the_trainer_computes(page):
+    """Its scores are those of "general", and it predicts p from the first word to the last.
+
+    So it is given weights by which scores and p are those of the example.
+    """
+    example = page[1]["local"]
+    # A number more in each annotation, and then W with s W h_j = e_j can be found for the three j.
+    h = torch.tensor(np.hstack([example["annotations"], [[1.0], [0.0], [0.0]]]))
+    s = torch.tensor(np.hstack([example["state"], [[0.0]]]))
+    attention = PredictiveLocalAttention(3, 3, AttentionConfig(window=1)).double()
+    shadow = torch.linalg.solve(h, torch.tensor(example["scores"]))
+    share = (example["predicted position"].item() - 1) / 2
+    with torch.no_grad():
+        attention.query.weight.copy_(shadow @ s / s.square().sum())
+        asked = torch.tanh(s @ attention.inner.weight.T)
+        wanted = math.log(share / (1 - share))
+        attention.position.weight.copy_(wanted * asked / asked.square().sum())
+    context, weights = look(attention, h, s)
+    np.testing.assert_allclose(weights.T, example["local weights"], **CLOSE)
+    np.testing.assert_allclose(context[:, :2], example["context"], **CLOSE)
+
+
+def attend_to_itself(attention, words, **weights):
+    """Contexts and weights of the trainer's attention, given these matrices, word by word."""
+    memory = torch.tensor(words)[None]
+    attention = attention.double()
+    attention.load_state_dict({f"{n}.weight": torch.tensor(w.T) for n, w in weights.items()})
+    mask = torch.ones(memory.shape[:2], dtype=torch.bool)
+    with torch.no_grad():
+        source = Source(memory, mask, torch.zeros_like(memory[:, 0]), attention.keys(memory))
+        contexts, looked = attention(memory[0], source, memory[0, :, :0])
+    return contexts.numpy(), looked.numpy()
+
+
+@pytest.mark.parametrize(
+    ("name", "w_q", "w_k", "right"),
+    [("scaled_dot", "W_q = W_k", "W_q = W_k", ""), ("softmax_axis", "W_q", "W_k", "right ")],
+)
+def test_scaled_dot_is_what_the_trainer_computes(page, name, w_q, w_k, right):
+    """Its values are the annotations themselves; W_v comes after the sum as well as before it."""
+    example = page[1][name]
+    attention = ScaledDotAttention(2, 2, AttentionConfig(size=2))
+    matrices = {"query": example[w_q], "key": example[w_k]}
+    contexts, looked = attend_to_itself(attention, example["words"], **matrices)
+    np.testing.assert_allclose(looked, example[f"{right}weights"], **CLOSE)
+    np.testing.assert_allclose(contexts @ example["W_v"], example[f"{right}outputs"], **CLOSE)
+
+
+def test_multi_head_is_what_the_trainer_computes(page):
+    example = page[1]["multi_head"]
+    w_q, w_v = example["W_q = W_k"], example["W_v"]
+    attention = MultiHeadAttention(2, 2, AttentionConfig(size=2, heads=2))
+    matrices = {"query": w_q, "key": w_q, "value": w_v, "joined": np.eye(2)}
+    contexts, looked = attend_to_itself(attention, example["words"], **matrices)
+    mean = (example["head 1 weights"] + example["head 2 weights"]) / 2
+    np.testing.assert_allclose(looked, mean, **CLOSE)
+    np.testing.assert_allclose(contexts, example["outputs"], **CLOSE)
