@@ -37,6 +37,7 @@ REFUSED = [
     ("train", "kind=1", r"valid: [\w.]+, [\w.]+, [\w.]+\.$"),  # three are enough
     ("train", "vocab=1", "valid: tokenization.vocabulary_size"),
     ("train", "dropuot=1", "valid: model.dropout"),
+    ("train", "words=1", "valid: corpus.max_words"),
     ("train", "corpus.dir=1", "valid: corpus.directory"),
     ("train", "attention=1", "valid: model.attention.kind"),
     ("reproduce", "beam_size=5", "valid: beams"),
