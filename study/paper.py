@@ -65,13 +65,16 @@ def paper_page(groups: Groups) -> dict[str, bytes]:
     pair = Groups({name: groups[name] for name in PAIR})
     ours = zip(*(here(pair, name) for name in PAIR), strict=True)
     rows = [[what, *theirs, *of] for (what, theirs), of in zip(PAPER.items(), ours, strict=True)]
+    without, attention = (corpus_bleu(pair.pools[ALL], pair[name])[0] for name in PAIR)
+    times = attention / without
     header = [f"{whose}, {title}" for whose in ("paper", "here") for title in PAIR.values()]
     markdown = page(
         "The paper's own sentences",
         pair,
         "The paper's Table 1 next to the systems of this study that were trained on up to 50 words "
-        "a sentence. The systems here are far smaller and saw one text, debates of a parliament; "
-        "the test sentences are news. So all scores are lower, and attention's factor is larger.\n",
+        "a sentence. The systems here are far smaller, and read only debates of a parliament; the "
+        "test sentences are news. With attention, BLEU is 1.5 times as high as without in the "
+        f"paper, and {times:.1f} times here.\n",
         markdown_table(["", *header], rows),
         "Six sentences of newstest2014 that the paper shows, as the systems of seed 1 translate "
         "them (beam 5). In brackets: how many of the reference's content words the translation "
