@@ -90,7 +90,7 @@ def test_an_altered_record_is_read_or_refused(name, tmp_path, monkeypatch):
     table = tmp_path / "report" / "table.md"
     config = CompareConfig(evaluations=[str(folder)], output=str(table.parent), evaluation=SETTINGS)
     content = json.loads((folder / name).read_text())
-    content.pop("rows", None)  # written for other programs: compare counts them anew
+    content.pop("rows", None)  # written for other programs: compare counts them itself
     refused = read = 0
     for altered in alterations(content):
         (folder / name).write_text(json.dumps(altered))
