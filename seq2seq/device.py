@@ -54,9 +54,9 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
     """Return the dtype of matrix products for ``fp32``, ``bf16`` or ``auto`` (bf16 if it is fast).
 
     With bf16, only the products are rounded (autocast); weights, softmax, loss and accumulations
-    stay in float32. bf16 is fast on CUDA from compute capability 8 (Ampere) on, and on processors
-    with AMX tiles or AVX512-BF16; elsewhere it is emulated and slower than fp32. UserError for
-    any other ``name``.
+    stay in float32. Only search on a CPU rounds the weights, too. bf16 is fast on CUDA from compute
+    capability 8 (Ampere) on, and on processors with AMX tiles or AVX512-BF16; elsewhere it is
+    emulated and slower than fp32. UserError for any other ``name``.
 
     On CUDA, cuDNN's LSTM has no bfloat16 products with float32 states. So with bf16, the LSTM's
     products use TF32, which keeps 3 bits more than bfloat16; with fp32, TF32 is off.

@@ -74,10 +74,10 @@ def beam_search(
         width = total.shape[1]
         total, parent, piece = _extend(total, session.step(token).logits, config)
         rows = torch.arange(len(alive), device=device)[:, None] * width + parent
-        # Each finished hypothesis takes one place of the beam.
-        room = config.beam - finished.count[alive]
-        beyond = torch.arange(total.shape[1], device=device) >= room[:, None]
-        total = total.masked_fill(beyond, -torch.inf)
+        if finished.any:  # each finished hypothesis takes one place of the beam
+            room = config.beam - finished.count[alive]
+            beyond = torch.arange(total.shape[1], device=device) >= room[:, None]
+            total = total.masked_fill(beyond, -torch.inf)
         written = torch.cat([written[rows.flatten()], piece.flatten()[:, None]], dim=1)
         score = total / divisors[length]
 
@@ -87,16 +87,18 @@ def beam_search(
             finished.add(alive, at_end, ids, total, score)
             total = total.masked_fill(at_end, -torch.inf)
 
-        cap = caps[alive]
-        if length >= shortest:
-            cut = (cap == length) & (finished.count[alive] == 0)
-            finished.capped[alive] |= cut
-            if bool(cut.any()):
-                finished.add(alive, cut[:, None] & (total > -torch.inf), ids, total, score)
-        reachable = total.amax(dim=1) / divisors[cap]
-        unfinished = (reachable > finished.threshold(config.n_best)[alive]) & (cap > length)
-        kept = sentences_to_keep(unfinished)
-        total = total.masked_fill(~unfinished[:, None], -torch.inf)
+        kept = None
+        if finished.any or length >= shortest:  # before, no sentence can be done
+            cap = caps[alive]
+            if length >= shortest:
+                cut = (cap == length) & (finished.count[alive] == 0)
+                finished.capped[alive] |= cut
+                if bool(cut.any()):
+                    finished.add(alive, cut[:, None] & (total > -torch.inf), ids, total, score)
+            reachable = total.amax(dim=1) / divisors[cap]
+            unfinished = (reachable > finished.threshold(config.n_best)[alive]) & (cap > length)
+            kept = sentences_to_keep(unfinished)
+            total = total.masked_fill(~unfinished[:, None], -torch.inf)
         if kept is not None:
             if not len(kept):
                 break
@@ -137,6 +139,8 @@ class FinishedHypotheses:
         self.log_probability = torch.full(columns, -torch.inf, device=device)
         self.score = torch.full(columns, -torch.inf, device=device)
         """Score of each hypothesis; -inf in empty columns."""
+        self.any = False
+        """Whether there is a finished hypothesis."""
         self.count = torch.zeros(batch, dtype=torch.long, device=device)
         self.capped = torch.zeros(batch, dtype=torch.bool, device=device)
         """Whether the hypotheses were cut at the cap because none had reached EOS."""
@@ -153,7 +157,7 @@ class FinishedHypotheses:
 
         ``written`` holds ids, and ``total`` holds log-probabilities in nats.
         """
-        last = self.score.shape[1] - 1
+        self.any, last = True, self.score.shape[1] - 1
         column = (self.count[alive, None] + chosen.cumsum(dim=1) - 1).where(chosen, last)
         sentence = alive[:, None]
         self.ids[sentence, column, : written.shape[2]] = written

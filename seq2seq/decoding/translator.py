@@ -124,12 +124,17 @@ class Translator:
         """Build a translator from loaded checkpoints, all on one device; see :meth:`load`."""
         first = checkpoints[0]
         device = next(first.model.parameters()).device
+        rounding = choose_precision(precision, device)
+        model = combine(checkpoints, average)
+        if device.type == "cpu" and rounding == torch.bfloat16:
+            for each in model.models if isinstance(model, Ensemble) else [model]:
+                each.round_weights()
         return cls(
-            combine(checkpoints, average),
+            model,
             first.source,
             first.target,
             device,
-            choose_precision(precision, device),
+            rounding,
             first.config.tokenization.max_pieces,
             tuple(checkpoint.directory for checkpoint in checkpoints),
         )

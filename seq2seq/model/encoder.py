@@ -142,13 +142,13 @@ def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B
     On a GPU, the LSTM runs without autocast. With it, cuDNN's LSTM would use float16 even if
     autocast is set to bfloat16, and small gradients would be lost.
     """
-    mixed = embedded.device.type == "cpu" and _cpu_lstm_supports_bfloat16()
+    mixed = embedded.device.type == "cpu" and cpu_lstm_supports_bfloat16()
     with nullcontext() if mixed else torch.autocast(embedded.device.type, enabled=False):
         return to_float32(lstm(embedded)[0])
 
 
 @cache
-def _cpu_lstm_supports_bfloat16() -> bool:
+def cpu_lstm_supports_bfloat16() -> bool:
     """Whether PyTorch's LSTM can run under autocast on this CPU; without AVX-512, it fails."""
     mkldnn = torch.backends.mkldnn.is_available()
     return mkldnn and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

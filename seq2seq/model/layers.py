@@ -31,9 +31,9 @@ def matmul_dtype(device: torch.device, default: torch.dtype) -> torch.dtype:
 
 
 def exact_product(x: Float[Tensor, "*X"], y: Float[Tensor, "*Y"]) -> Float[Tensor, "*Z"]:
-    """Matrix product of two float32 arrays, in float32 even under mixed precision."""
+    """Matrix product in float32 even under mixed precision; at least ``x`` is float32."""
     with torch.autocast(x.device.type, enabled=False):
-        return x @ y
+        return x @ to_float32(y)
 
 
 def concatenate(*parts: Float[Tensor, "*N _"]) -> Float[Tensor, "*N X"]:
@@ -111,4 +111,4 @@ class Embedding(nn.Embedding):
 
     def forward(self, ids: Int[Tensor, "*N"]) -> Float[Tensor, "*N E"]:
         """Vectors of ``ids``, multiplied by ``scale``."""
-        return super().forward(ids) * self.scale
+        return to_float32(super().forward(ids)) * self.scale

@@ -13,7 +13,7 @@ from seq2seq.data.vocabulary import PAD
 from seq2seq.model import fast
 from seq2seq.model.attention import build_attention
 from seq2seq.model.decoder import BahdanauDecoder, Decoder, DecoderState, LuongDecoder
-from seq2seq.model.encoder import Encoder, Source
+from seq2seq.model.encoder import Encoder, Source, cpu_lstm_supports_bfloat16
 from seq2seq.model.initialization import initialize_paper, initialize_uniform
 from seq2seq.model.layers import Dropout, Embedding
 
@@ -96,6 +96,20 @@ class TranslationModel(nn.Module):
     def attends(self) -> bool:
         """Whether the attention weights show which source words a step attends to."""
         return self.decoder.attention.attends
+
+    @torch.no_grad()
+    def round_weights(self) -> None:
+        """Round all matrices to bfloat16, for search on a CPU under mixed precision.
+
+        Mixed precision rounds them too, but anew for each batch. Search must not do this for a
+        single sentence, because it takes as long as a third of the translation.
+        """
+        lstm = (nn.LSTM,) if cpu_lstm_supports_bfloat16() else ()
+        for module in self.modules():
+            if isinstance(module, (nn.Linear, nn.Embedding, *lstm)):
+                for parameter in module.parameters(recurse=False):
+                    if parameter.dim() == 2:
+                        parameter.data = parameter.data.bfloat16()
 
     def encode(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, "B"]) -> Source:
         """Return what the decoder reads of a batch of sources.

@@ -67,6 +67,25 @@ def test_steps_equal_forward(kind, layers, order, feeding, autocast):
             state = step.state.select(turn)
 
 
+@KINDS
+@pytest.mark.parametrize("hypotheses", [1, 2, 5])
+def test_rounded_weights_give_what_equal_weights_in_float32_give(kind, hypotheses):
+    """Up to the rounding of what they multiply, which C++ leaves out where there are few rows."""
+    rounded, exact = (enlarge(build(kind, dtype=torch.float32)).eval() for _ in range(2))
+    rounded.round_weights()
+    exact.load_state_dict(rounded.state_dict())
+    assert rounded.parameter_counts() == exact.parameter_counts()
+    with torch.no_grad():
+        source, rows = exact.encode(SOURCE, LENGTHS), torch.arange(3).repeat_interleave(hypotheses)
+        state = exact.init_state(source).select(rows)
+        expected = exact.step(rows + 5, state, source)
+        with torch.autocast("cpu", torch.bfloat16):
+            found = rounded.step(rows + 5, state, source)
+    tolerance = 0.1 if found.logits.dtype == torch.bfloat16 else 1e-5
+    for one, other in ((found.logits, expected.logits), (found.weights, expected.weights)):
+        torch.testing.assert_close(one.float(), other, atol=tolerance, rtol=tolerance)
+
+
 def outputs_and_gradients(autocast=False, widen=1, **choices):
     """Of a model: what it returns, and the gradient of a random projection of that."""
     model = build(widen=widen, **choices)

@@ -25,13 +25,14 @@ from seq2seq.model.encoder import Source
 from seq2seq.model.fast.choose import choose_operations
 from seq2seq.model.fast.operations import Operations, row_stride
 from seq2seq.model.fast.scan import Score, attention_scan, lstm_scan
-from seq2seq.model.layers import lstm_cell, to_float32
+from seq2seq.model.layers import lstm_cell, matmul_dtype, to_float32
 
 Decoded = tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]
 """Readouts and attention weights of a whole target."""
 
-FEW = 16
-"""Largest number of rows for which our own matrix products are faster than a library's."""
+FEW = {torch.float32: 16, torch.bfloat16: 8}
+"""Largest number of rows for which our own matrix products are faster than a library's, by the
+type of the weights."""
 # Kinds of attention whose scores have fast operations. Subclasses do not count: they may score in
 # another way.
 ADDITIVE = (AdditiveAttention, ConcatAttention, SlotAttention)
@@ -60,7 +61,7 @@ def step(
     """Compute :meth:`Decoder.step` faster; None if gradients are on or ``decoder.fast`` is off."""
     if not decoder.fast or torch.is_grad_enabled():
         return None
-    if len(embedded) <= FEW and (result := _step_of_few(decoder, embedded, state, source)):
+    if result := _step_of_few(decoder, embedded, state, source):
         return result
     return decoder.step(embedded, state, source, _attend(decoder.attention, source), _cell)
 
@@ -69,11 +70,12 @@ def logits(
     readouts: Float[Tensor, "R E"], weight: Float[Tensor, "V E"], bias: Float[Tensor, "V"]
 ) -> Float[Tensor, "R V"]:
     """Logits of the softmax layer in search; their rows may have gaps between them in memory."""
-    operations = choose_operations(readouts.device, weight.dtype, readouts.dtype)
-    if not _exact(operations, readouts, weight, bias):
-        return functional.linear(readouts, weight, bias)
-    if len(readouts) <= FEW:
+    operations = choose_operations(readouts.device, readouts.dtype, weight.dtype)
+    usable = _usable(operations, weight, readouts, bias)
+    if usable and len(readouts) <= FEW[weight.dtype]:
         return operations.product(readouts, weight, bias)
+    if not usable or weight.dtype != torch.float32:
+        return functional.linear(readouts, weight, bias)
     # MKL is up to 1.5 times as fast where rows begin at multiples of 64 bytes.
     wide = readouts.new_empty(len(readouts), -(-len(bias) // 16) * 16)
     return torch.addmm(bias, readouts, weight.t(), out=wide[:, : len(bias)])
@@ -173,25 +175,31 @@ def _score(attention: Attention, source: Source) -> Score | None:
 # -- one step without a gradient ------------------------------------------------------------------
 
 
-def _exact(operations: Operations, *arrays: Tensor) -> bool:
-    """Whether the C++ operations can use these arrays: all float32, no autocast, no gradients."""
-    exact = not (torch.is_autocast_enabled("cpu") or torch.is_grad_enabled())
-    return operations.name == "native" and exact and {x.dtype for x in arrays} == {torch.float32}
+def _usable(operations: Operations, weight: Tensor, *wide: Tensor) -> bool:
+    """Whether the C++ operations of few rows can use these arrays, without a gradient.
+
+    ``weight`` must have the type of matrix products: float32, or bfloat16 under autocast
+    (:meth:`TranslationModel.round_weights`). The others must be float32.
+    """
+    exact = weight.dtype == matmul_dtype(weight.device, torch.float32)
+    kept = operations.name == "native" and not torch.is_grad_enabled()
+    return kept and exact and {x.dtype for x in wide} == {torch.float32}
 
 
 def _step_of_few(
     decoder: Decoder, embedded: Float[Tensor, "R E"], state: DecoderState, source: Source
 ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]] | None:
-    """Compute a step of few rows in one C++ call; None if the call does not support the decoder.
+    """Compute a step of few rows in one C++ call; None if the call does not support the case.
 
     With few rows, calling the operations one by one takes longer than computing them.
     """
-    operations: Any = choose_operations(embedded.device, embedded.dtype, embedded.dtype)
-    attention, (rows, width) = decoder.attention, embedded.shape
+    weight, attention, (rows, width) = decoder.state_gates.weight, decoder.attention, embedded.shape
+    operations: Any = choose_operations(embedded.device, embedded.dtype, weight.dtype)
     plain = decoder.readout_kind == "linear" and not (decoder.feed_size or decoder.training)
-    if decoder.layers > 1 or not plain or not _exact(operations, embedded, state.cell):
+    usable = _usable(operations, weight, embedded, state.cell)
+    if decoder.layers > 1 or not plain or not usable or rows > FEW[weight.dtype]:
         return None
-    hidden, cell = state.hidden[0].contiguous(), state.cell[0].contiguous()
+    hidden, cell = to_float32(state.hidden[0]).contiguous(), state.cell[0].contiguous()
     query: tuple[Tensor | int | None, ...] = (None, 0, None, None)
     size = 0
     if isinstance(attention, ConstantContext):
@@ -207,11 +215,12 @@ def _step_of_few(
     by_word = attention.word_query.weight if attention.word_query is not None else None
     moved, after, mixed = (torch.empty_like(x) for x in (hidden, cell, embedded))
     operations.step(
+        weight.dtype == torch.bfloat16,
         decoder.attends_first,
         rows // len(source.mask),
         (weights.shape[1], width, hidden.shape[1], context.shape[1], size),
         *(embedded.contiguous(), embedded * decoder.word_scale, hidden, cell),
-        *(decoder.input_gates.weight, decoder.input_gates.bias, decoder.state_gates.weight),
+        *(decoder.input_gates.weight, decoder.input_gates.bias, weight),
         *(by_word, *query, source.mask.contiguous(), source.annotations.contiguous()),
         *(decoder.readout_layer.weight, decoder.readout_layer.bias),
         *(context, weights, moved, after, mixed),

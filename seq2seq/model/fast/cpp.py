@@ -151,16 +151,21 @@ class CppOperations(Operations):
 
     def product(self, rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         results = rows.new_empty(len(rows), len(weight))
-        arrays = dense(rows, weight)
-        self._call("product", *results.shape, rows.shape[1], *arrays, rows.shape[1], bias, results)
+        arrays, width = dense(rows, weight), rows.shape[1]
+        self._call(
+            "product", _is_bfloat16(weight), *results.shape, width, *arrays, width, bias, results
+        )
         return results
 
-    def step(self, first: bool, hypotheses: int, sizes: Sequence[int], *arrays: Any) -> None:
+    def step(
+        self, narrow: bool, first: bool, hypotheses: int, sizes: Sequence[int], *arrays: Any
+    ) -> None:
         """Take one whole decoder step for few rows in a single call.
 
-        The arguments are those of ``seq2seq_step`` in operations.cpp; None is a null pointer.
+        ``narrow`` says whether the weights are bfloat16. The arguments are those of
+        ``seq2seq_step`` in operations.cpp; None is a null pointer.
         """
-        self._call("step", first, len(arrays[0]), hypotheses, *sizes, *arrays)
+        self._call("step", narrow, first, len(arrays[0]), hypotheses, *sizes, *arrays)
 
 
 def _library_file(compiler: list[str]) -> Path:

@@ -205,25 +205,37 @@ void softmax_loss(extent rows, extent words, T* logits, const float* bias, const
 }
 
 using lanes = float __attribute__((vector_size(32)));  // of GCC and Clang, for any processor
+using narrow_lanes = bfloat __attribute__((vector_size(16)));
+using words_of_lanes = std::uint32_t __attribute__((vector_size(32)));
+
+inline void load(const float* place, lanes* loaded) {
+    std::memcpy(loaded, place, sizeof *loaded);
+}
+inline void load(const bfloat* place, lanes* loaded) {
+    narrow_lanes narrow;
+    std::memcpy(&narrow, place, sizeof narrow);
+    words_of_lanes words = __builtin_convertvector(narrow, words_of_lanes) << 16;
+    std::memcpy(loaded, &words, sizeof words);
+}
 
 // Products of R rows of x with N rows of weights; each weight is loaded once.
-template <int R, int N>
-inline void product_block(extent width, const float* x, const float* weight, extent ld,
+template <int R, int N, typename T>
+inline void product_block(extent width, const float* x, const T* weight, extent ld,
                           const float* bias, const float* addend, float* y, extent words) {
-    const extent wide = sizeof(lanes) / sizeof(float);
+    const extent wide_by = sizeof(lanes) / sizeof(float);
     lanes sums[R][N] = {};
     extent k = 0;
-    for (; k + wide <= width; k += wide) {
+    for (; k + wide_by <= width; k += wide_by) {
         lanes w[N], v;
 #pragma GCC unroll 5  // so that the sums stay in registers
         for (int n = 0; n < N; ++n) {
-            std::memcpy(&w[n], weight + n * ld + k, sizeof v);
+            load(weight + n * ld + k, &w[n]);
             // Processors read ahead within a row. Rows are short, so also ask for a later one.
             __builtin_prefetch(weight + (n + 2 * N) * ld + k);
         }
 #pragma GCC unroll 5
         for (int r = 0; r < R; ++r) {
-            std::memcpy(&v, x + r * width + k, sizeof v);
+            load(x + r * width + k, &v);
 #pragma GCC unroll 5
             for (int n = 0; n < N; ++n) sums[r][n] += w[n] * v;
         }
@@ -231,8 +243,8 @@ inline void product_block(extent width, const float* x, const float* weight, ext
     for (int r = 0; r < R; ++r)
         for (int n = 0; n < N; ++n) {
             float sum = 0.0f;
-            for (extent i = 0; i < wide; ++i) sum += sums[r][n][i];
-            for (extent i = k; i < width; ++i) sum += weight[n * ld + i] * x[r * width + i];
+            for (extent i = 0; i < wide_by; ++i) sum += sums[r][n][i];
+            for (extent i = k; i < width; ++i) sum += wide(weight[n * ld + i]) * x[r * width + i];
             if (bias) sum += bias[n];
             if (addend) sum += addend[r * words + n];
             y[r * words + n] = sum;
@@ -241,12 +253,13 @@ inline void product_block(extent width, const float* x, const float* weight, ext
 
 // y = x weight^T + bias + addend, for few rows of x. For these, libraries take longer to pack the
 // weights than to multiply. A result does not depend on the number of threads.
-void product(extent rows, extent width, extent words, const float* x, const float* weight,
-             extent ld, const float* bias, const float* addend, float* y) {
+template <typename T>
+void product(extent rows, extent width, extent words, const float* x, const T* weight, extent ld,
+             const float* bias, const float* addend, float* y) {
     const extent block = 24, most = 5;
     auto part = [&](auto r, auto n, extent row, extent word) {
         extent place = row * words + word;
-        product_block<r, n>(width, x + row * width, weight + word * ld, ld,
+        product_block<r, n, T>(width, x + row * width, weight + word * ld, ld,
                             bias ? bias + word : bias, addend ? addend + place : addend, y + place,
                             words);
     };
@@ -343,6 +356,73 @@ void topk(extent rows, extent words, extent count, const T* logits, extent ld, f
     }
 }
 
+void additive_scores(extent rows, extent hypotheses, extent positions, extent width,
+                     const float* keys, const float* query, const float* vector,
+                     const std::uint8_t* mask, float* scores) {
+#pragma omp parallel for schedule(static)
+    for (extent b = 0; b < rows; ++b) {
+        const float* q = query + b * width;
+        float* e = scores + b * positions;
+        const extent own = b / hypotheses * positions;
+        for (extent s = 0; s < positions; ++s) {
+            if (!mask[own + s]) {
+                e[s] = -std::numeric_limits<float>::infinity();
+                continue;
+            }
+            const float* k = keys + (own + s) * width;
+            float score = 0.0f;
+#pragma omp simd reduction(+ : score)
+            for (extent a = 0; a < width; ++a) score += vector[a] * tanh(k[a] + q[a]);
+            e[s] = score;
+        }
+    }
+}
+
+// One step of a decoder with one layer, a linear readout and no input feeding. With `first` it
+// attends before its LSTM moves, else after. Without `vector`, `context` is given. `stored` is the
+// word without the scale of its embedding; query and readout read it.
+template <typename T>
+void step(extent first, extent rows, extent hypotheses, extent positions, extent e, extent h,
+          extent m, extent a, const float* word, const float* stored, const float* hidden,
+          const float* before, const T* input_gates, const float* input_bias, const T* state_gates,
+          const T* word_query, const T* query, extent ld_query, const float* vector,
+          const float* keys, const std::uint8_t* mask, const float* annotations, const T* readout,
+          const float* readout_bias, float* context, float* weights, float* new_hidden,
+          float* after, float* mixed) {
+    std::vector<float> asked(rows * h), compared(rows * a), gates(rows * 4 * h),
+        inputs(rows * 4 * h), moved(rows * 4 * h);
+    const extent entering = first ? m : 0, read = h + m + (first ? e : 0);
+    auto attend_with = [&](const float* state) {
+        product(rows, h, a, state, query, ld_query, nullptr, nullptr, compared.data());
+        additive_scores(rows, hypotheses, positions, a, keys, compared.data(), vector, mask,
+                        weights);
+        attend(rows, hypotheses, positions, m, weights, annotations, context, context, m);
+    };
+    if (first && vector) {
+        if (word_query)
+            product(rows, e, h, stored, word_query, e, nullptr, hidden, asked.data());
+        attend_with(word_query ? asked.data() : hidden);
+    }
+    product(rows, e, 4 * h, word, input_gates, e, input_bias, nullptr, inputs.data());
+    product(rows, h, 4 * h, hidden, state_gates + entering, entering + h, nullptr, nullptr,
+            moved.data());
+    if (first)
+        product(rows, m, 4 * h, context, state_gates, m + h, nullptr, moved.data(), moved.data());
+    cell(rows, h, inputs.data(), moved.data(), before, gates.data(), after, new_hidden, new_hidden,
+         h);
+    if (!first && vector) attend_with(new_hidden);
+    product(rows, h, e, new_hidden, readout, read, readout_bias, nullptr, mixed);
+    product(rows, m, e, context, readout + h, read, nullptr, mixed, mixed);
+    if (first) product(rows, e, e, stored, readout + h + m, read, nullptr, mixed, mixed);
+}
+
+// Runs `work` for narrow arrays of bfloat16 or of float32.
+template <typename Work>
+void by_type(extent bf16, Work work) {
+    if (bf16) work(bfloat());
+    else work(float());
+}
+
 }  // namespace
 
 extern "C" {
@@ -350,34 +430,29 @@ extern "C" {
 void seq2seq_cell(extent bf16, extent batch, extent width, const void* inputs, const void* product,
                   const float* before, float* gates, float* after, float* hidden, void* narrow,
                   extent ld_narrow) {
-    if (bf16)
-        cell(batch, width, static_cast<const bfloat*>(inputs), static_cast<const bfloat*>(product),
-             before, gates, after, hidden, static_cast<bfloat*>(narrow), ld_narrow);
-    else
-        cell(batch, width, static_cast<const float*>(inputs), static_cast<const float*>(product),
-             before, gates, after, hidden, static_cast<float*>(narrow), ld_narrow);
+    by_type(bf16, [&](auto one) {
+        using T = decltype(one);
+        cell(batch, width, static_cast<const T*>(inputs), static_cast<const T*>(product), before,
+             gates, after, hidden, static_cast<T*>(narrow), ld_narrow);
+    });
 }
 
 void seq2seq_cell_backward(extent bf16, extent batch, extent width, const float* gates,
                            const float* before, const float* after, const float* d_hidden,
                            float* d_cell, void* d_gates) {
-    if (bf16)
+    by_type(bf16, [&](auto one) {
         cell_backward(batch, width, gates, before, after, d_hidden, d_cell,
-                      static_cast<bfloat*>(d_gates));
-    else
-        cell_backward(batch, width, gates, before, after, d_hidden, d_cell,
-                      static_cast<float*>(d_gates));
+                      static_cast<decltype(one)*>(d_gates));
+    });
 }
 
 void seq2seq_attend(extent bf16, extent rows, extent hypotheses, extent positions, extent width,
                     float* weights, const float* memory, float* context, void* narrow,
                     extent ld_narrow) {
-    if (bf16)
+    by_type(bf16, [&](auto one) {
         attend(rows, hypotheses, positions, width, weights, memory, context,
-               static_cast<bfloat*>(narrow), ld_narrow);
-    else
-        attend(rows, hypotheses, positions, width, weights, memory, context,
-               static_cast<float*>(narrow), ld_narrow);
+               static_cast<decltype(one)*>(narrow), ld_narrow);
+    });
 }
 
 void seq2seq_attend_backward(extent batch, extent positions, extent width, const float* d_context,
@@ -403,23 +478,7 @@ void seq2seq_attend_backward(extent batch, extent positions, extent width, const
 void seq2seq_additive_scores(extent rows, extent hypotheses, extent positions, extent width,
                              const float* keys, const float* query, const float* vector,
                              const std::uint8_t* mask, float* scores) {
-#pragma omp parallel for schedule(static)
-    for (extent b = 0; b < rows; ++b) {
-        const float* q = query + b * width;
-        float* e = scores + b * positions;
-        const extent own = b / hypotheses * positions;
-        for (extent s = 0; s < positions; ++s) {
-            if (!mask[own + s]) {
-                e[s] = -std::numeric_limits<float>::infinity();
-                continue;
-            }
-            const float* k = keys + (own + s) * width;
-            float score = 0.0f;
-#pragma omp simd reduction(+ : score)
-            for (extent a = 0; a < width; ++a) score += vector[a] * tanh(k[a] + q[a]);
-            e[s] = score;
-        }
-    }
+    additive_scores(rows, hypotheses, positions, width, keys, query, vector, mask, scores);
 }
 
 void seq2seq_additive_scores_backward(extent batch, extent positions, extent width, const float* keys,
@@ -454,71 +513,50 @@ void seq2seq_additive_scores_backward(extent batch, extent positions, extent wid
 void seq2seq_softmax_loss(extent bf16, extent rows, extent words, void* logits, const float* bias,
                           const extent* targets, float smoothing, float scale, extent wanted,
                           double* sums, float* d_bias, extent threads) {
-    if (bf16)
-        softmax_loss(rows, words, static_cast<bfloat*>(logits), bias, targets, smoothing, scale,
-                     wanted, sums, d_bias, threads);
-    else
-        softmax_loss(rows, words, static_cast<float*>(logits), bias, targets, smoothing, scale,
-                     wanted, sums, d_bias, threads);
+    by_type(bf16, [&](auto one) {
+        softmax_loss(rows, words, static_cast<decltype(one)*>(logits), bias, targets, smoothing,
+                     scale, wanted, sums, d_bias, threads);
+    });
 }
 
 void seq2seq_logsumexp(extent bf16, extent rows, extent words, const void* logits, extent ld,
                        float* sums) {
-    if (bf16)
-        logsumexp(rows, words, static_cast<const bfloat*>(logits), ld, sums);
-    else
-        logsumexp(rows, words, static_cast<const float*>(logits), ld, sums);
+    by_type(bf16, [&](auto one) {
+        logsumexp(rows, words, static_cast<const decltype(one)*>(logits), ld, sums);
+    });
 }
 
 void seq2seq_topk(extent bf16, extent rows, extent words, extent count, const void* logits,
                   extent ld, float* values, extent* places) {
-    if (bf16)
-        topk(rows, words, count, static_cast<const bfloat*>(logits), ld, values, places);
-    else
-        topk(rows, words, count, static_cast<const float*>(logits), ld, values, places);
+    by_type(bf16, [&](auto one) {
+        topk(rows, words, count, static_cast<const decltype(one)*>(logits), ld, values, places);
+    });
 }
 
-void seq2seq_product(extent rows, extent words, extent width, const float* x, const float* weight,
-                     extent ld, const float* bias, float* y) {
-    product(rows, width, words, x, weight, ld, bias, nullptr, y);
+void seq2seq_product(extent bf16, extent rows, extent words, extent width, const float* x,
+                     const void* weight, extent ld, const float* bias, float* y) {
+    by_type(bf16, [&](auto one) {
+        product(rows, width, words, x, static_cast<const decltype(one)*>(weight), ld, bias, nullptr,
+                y);
+    });
 }
 
-// One step of a decoder with one layer, a linear readout and no input feeding, in float32. With
-// `first` it attends before its LSTM moves, else after. Without `vector`, `context` is given.
-// `stored` is the word without the scale of its embedding; query and readout read it.
-void seq2seq_step(extent first, extent rows, extent hypotheses, extent positions, extent e,
-                  extent h, extent m, extent a, const float* word, const float* stored,
-                  const float* hidden, const float* before, const float* input_gates,
-                  const float* input_bias, const float* state_gates, const float* word_query,
-                  const float* query, extent ld_query, const float* vector, const float* keys,
-                  const std::uint8_t* mask, const float* annotations, const float* readout,
+void seq2seq_step(extent bf16, extent first, extent rows, extent hypotheses, extent positions,
+                  extent e, extent h, extent m, extent a, const float* word, const float* stored,
+                  const float* hidden, const float* before, const void* input_gates,
+                  const float* input_bias, const void* state_gates, const void* word_query,
+                  const void* query, extent ld_query, const float* vector, const float* keys,
+                  const std::uint8_t* mask, const float* annotations, const void* readout,
                   const float* readout_bias, float* context, float* weights, float* new_hidden,
                   float* after, float* mixed) {
-    std::vector<float> asked(rows * h), compared(rows * a), gates(rows * 4 * h),
-        inputs(rows * 4 * h), moved(rows * 4 * h);
-    const extent entering = first ? m : 0, read = h + m + (first ? e : 0);
-    auto attend_with = [&](const float* state) {
-        product(rows, h, a, state, query, ld_query, nullptr, nullptr, compared.data());
-        seq2seq_additive_scores(rows, hypotheses, positions, a, keys, compared.data(), vector,
-                                mask, weights);
-        attend(rows, hypotheses, positions, m, weights, annotations, context, context, m);
-    };
-    if (first && vector) {
-        if (word_query)
-            product(rows, e, h, stored, word_query, e, nullptr, hidden, asked.data());
-        attend_with(word_query ? asked.data() : hidden);
-    }
-    product(rows, e, 4 * h, word, input_gates, e, input_bias, nullptr, inputs.data());
-    product(rows, h, 4 * h, hidden, state_gates + entering, entering + h, nullptr, nullptr,
-            moved.data());
-    if (first)
-        product(rows, m, 4 * h, context, state_gates, m + h, nullptr, moved.data(), moved.data());
-    cell(rows, h, inputs.data(), moved.data(), before, gates.data(), after, new_hidden, new_hidden,
-         h);
-    if (!first && vector) attend_with(new_hidden);
-    product(rows, h, e, new_hidden, readout, read, readout_bias, nullptr, mixed);
-    product(rows, m, e, context, readout + h, read, nullptr, mixed, mixed);
-    if (first) product(rows, e, e, stored, readout + h + m, read, nullptr, mixed, mixed);
+    by_type(bf16, [&](auto one) {
+        using T = decltype(one);
+        auto typed = [](const void* matrix) { return static_cast<const T*>(matrix); };
+        step(first, rows, hypotheses, positions, e, h, m, a, word, stored, hidden, before,
+             typed(input_gates), input_bias, typed(state_gates), typed(word_query), typed(query),
+             ld_query, vector, keys, mask, annotations, typed(readout), readout_bias, context,
+             weights, new_hidden, after, mixed);
+    });
 }
 
 }  // extern "C"

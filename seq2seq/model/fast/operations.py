@@ -222,8 +222,8 @@ class Operations:
     def product(
         self, rows: Float[Tensor, "R X"], weight: Float[Tensor, "Y X"], bias: Float[Tensor, "Y"]
     ) -> Float[Tensor, "R Y"]:
-        """Linear layer for few rows, in float32."""
-        return functional.linear(rows, weight, bias)
+        """Linear layer for few rows, in float32; only ``weight`` may be bfloat16."""
+        return functional.linear(rows, to_float32(weight), bias)
 
 
 def dense(*arrays: Tensor) -> tuple[Tensor, ...]:

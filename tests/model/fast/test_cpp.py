@@ -62,8 +62,9 @@ def test_rows_that_lie_apart_are_read_as_dense_ones(native, logits):
 
 
 @pytest.mark.parametrize("width", [3, 8, 130])
-def test_a_product_of_few_rows_is_that_of_exact_arithmetic(native, width):
-    weight, bias = torch.randn(101, width), torch.randn(101)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_product_of_few_rows_is_that_of_exact_arithmetic(native, width, dtype):
+    weight, bias = torch.randn(101, width).to(dtype), torch.randn(101)
     for count in range(1, 12):
         rows = torch.randn(count, width)
         exact = torch.nn.functional.linear(rows.double(), weight.double(), bias.double())
