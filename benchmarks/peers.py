@@ -36,7 +36,7 @@ Record = dict[str, Any]
 Measured = tuple[list[Record], list[dict[str, str]], str]
 """Raw records, rows of the table, and a note on what was measured."""
 NOTES = [
-    "The models are alike, but not equal: in the peers attention follows the decoder's step "
+    "The models are similar, but not equal: in the peers attention follows the decoder's step "
     "(Luong's order), here it comes first (Bahdanau's) unless the order above is luong; their "
     "output layer reads as many units as the decoder has, ours as many as an embedding.",
     "Batches are each program's own: JoeyNMT's are random, ours hold sentences of like length.",

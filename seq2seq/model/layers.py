@@ -31,7 +31,7 @@ def matmul_dtype(device: torch.device, default: torch.dtype) -> torch.dtype:
 
 
 def exact_product(x: Float[Tensor, "*X"], y: Float[Tensor, "*Y"]) -> Float[Tensor, "*Z"]:
-    """Matrix product in float32 even under mixed precision; at least ``x`` is float32."""
+    """Matrix product in float32 even under mixed precision; ``y`` may have 16 bits."""
     with torch.autocast(x.device.type, enabled=False):
         return x @ to_float32(y)
 

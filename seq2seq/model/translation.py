@@ -101,8 +101,8 @@ class TranslationModel(nn.Module):
     def round_weights(self) -> None:
         """Round all matrices to bfloat16, for search on a CPU under mixed precision.
 
-        Mixed precision rounds them too, but anew for each batch. Search must not do this for a
-        single sentence, because it takes as long as a third of the translation.
+        Without this, mixed precision rounds them again for each batch. For a single sentence, that
+        takes up to a third of the time.
         """
         lstm = (nn.LSTM,) if cpu_lstm_supports_bfloat16() else ()
         for module in self.modules():

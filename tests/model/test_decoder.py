@@ -70,7 +70,7 @@ def test_steps_equal_forward(kind, layers, order, feeding, autocast):
 @KINDS
 @pytest.mark.parametrize("hypotheses", [1, 2, 5])
 def test_rounded_weights_give_what_equal_weights_in_float32_give(kind, hypotheses):
-    """Up to the rounding of what they multiply, which C++ leaves out where there are few rows."""
+    """Mixed precision also rounds the other factor of a product; C++, for few rows, does not."""
     rounded, exact = (enlarge(build(kind, dtype=torch.float32)).eval() for _ in range(2))
     rounded.round_weights()
     exact.load_state_dict(rounded.state_dict())
