@@ -160,7 +160,8 @@ def _cram_batch(
     least = torch.full_like(best[:, 0], torch.inf)
     optimizer = torch.optim.Adam([moved], rate, BETAS)
     for step in range(STEPS + 1):
-        scores = made.logits(made(source[:, None], torch.ones_like(source), target[:, :-1]))
+        readouts, _ = made(source[:, None], torch.ones_like(source), target[:, :-1])
+        scores = made.logits(readouts)
         losses = functional.cross_entropy(
             scores.transpose(1, 2), target[:, 1:], ignore_index=PAD, reduction="none"
         ).sum(dim=1)

@@ -95,7 +95,7 @@ def train(model: TranslationModel, task: str) -> None:
         optimizer.param_groups[0]["lr"] = LEARNING_RATE * min(1, 2 * (1 - update / UPDATES))
         length = int(torch.randint(1, LONGEST + 1, (), generator=generator))
         source, target = draw(generator, BATCH, length, task)
-        outputs = model(source, torch.full((BATCH,), length + 1), given(target))
+        outputs, _ = model(source, torch.full((BATCH,), length + 1), given(target))
         logits = model.logits(outputs).flatten(0, 1)
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(logits, target.flatten()).backward()

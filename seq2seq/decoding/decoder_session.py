@@ -24,6 +24,9 @@ IDLE_SHARE = 0.2
 """Fraction of finished sentences at which a batch drops them. Dropping copies the unfinished
 sentences, so finished sentences are not dropped one by one."""
 
+LOGIT_ROWS = 128
+"""Number of positions whose logits forced decoding computes together."""
+
 
 class Ensemble(nn.Module):
     """Models of equal vocabularies that decode together (:class:`DecoderSession`)."""
@@ -106,12 +109,8 @@ class DecoderSession:
         parts = zip(self.models, self.states, self.sources, strict=True)
         steps = [model.step(token, state, source) for model, state, source in parts]
         self.states = [step.state for step in steps]
-        if len(steps) == 1:
-            return StepScores(steps[0].logits, steps[0].weights)
-        log_probabilities = [to_float32(step.logits).log_softmax(dim=1) for step in steps]
-        logits = torch.stack(log_probabilities).logsumexp(dim=0) - math.log(len(steps))
-        weights = torch.stack([step.weights for step in steps]).sum(dim=0)
-        return StepScores(logits, weights / max(1, sum(model.attends for model in self.models)))
+        logits = _mean_prediction([step.logits for step in steps])
+        return StepScores(logits, _mean_weights(self.models, [step.weights for step in steps]))
 
     def begin(
         self, rows: int, prefix: Sequence[int], device: torch.device
@@ -140,6 +139,23 @@ class DecoderSession:
             self.sources = [source.select(sentences) for source in self.sources]
 
 
+def _mean_prediction(logits: list[Float[Tensor, "*N V"]]) -> Float[Tensor, "*N V"]:
+    """Logits of the models' mean probability; of one model, its logits as they are."""
+    if len(logits) == 1:
+        return logits[0]
+    predictions = torch.stack([to_float32(of_model).log_softmax(dim=-1) for of_model in logits])
+    return predictions.logsumexp(dim=0) - math.log(len(logits))
+
+
+def _mean_weights(
+    models: list[TranslationModel], weights: list[Float[Tensor, "*N S"]]
+) -> Float[Tensor, "*N S"]:
+    """Mean of the attention weights over the models that have attention."""
+    if len(models) == 1:
+        return weights[0]
+    return torch.stack(weights).sum(dim=0) / max(1, sum(model.attends for model in models))
+
+
 def sentences_to_keep(unfinished: Bool[Tensor, "N"]) -> Int[Tensor, "M"] | None:
     """Indices of the unfinished sentences; None (drop no sentence) while few are finished."""
     if int(unfinished.sum()) > (1 - IDLE_SHARE) * len(unfinished):
@@ -166,28 +182,30 @@ def forced_decode(
     target: Int[Tensor, "R T"],
     likeliest: int = 0,
 ) -> ForcedDecoding:
-    """Score known targets with the decoder steps of search (forced decoding).
+    """Score known targets, each read as a whole, as in training (forced decoding).
 
     Each of N sentences has W targets, in R = N x W rows. The model must be in evaluation mode.
     ``source`` and ``lengths`` are as for :meth:`DecoderSession.start`. ``target`` holds ids without
     BOS, padded on the right. A target without EOS is scored as a prefix. ``likeliest`` is K, the
     number of pieces to list at each position; PAD and BOS are never listed.
     """
-    session = DecoderSession.start(model, source, lengths, len(target) // len(source))
-    token = torch.full_like(target[:, 0], BOS)
-    gained, weights, best = [], [], []
-    for piece in target.unbind(dim=1):
-        scores = session.step(token)
-        logits = to_float32(scores.logits)
-        log_sum = logits.logsumexp(dim=1)
-        gained.append(logits.gather(1, piece[:, None]).squeeze(1) - log_sum)
-        weights.append(scores.weights)
-        logits[:, [PAD, BOS]] = -torch.inf
-        best.append((logits - log_sum[:, None]).topk(likeliest, dim=1))
-        token = piece
-    log_probabilities = torch.stack(gained, dim=1).masked_fill(target == PAD, 0.0)
-    values, pieces = (torch.stack(part, dim=1) for part in zip(*best, strict=True))
-    return ForcedDecoding(log_probabilities, torch.stack(weights, dim=1), (values, pieces))
+    models = model.models if isinstance(model, Ensemble) else [model]
+    source, lengths = (x.repeat_interleave(len(target) // len(x), 0) for x in (source, lengths))
+    before = torch.cat([torch.full_like(target[:, :1], BOS), target[:, :-1]], dim=1)
+    readouts, weights = zip(*(each(source, lengths, before) for each in models), strict=True)
+    gained, best = [], []
+    width = max(1, LOGIT_ROWS // len(target))  # the logits of all positions may not fit in memory
+    for start in range(0, target.shape[1], width):
+        part = slice(start, start + width)
+        read = zip(models, readouts, strict=True)
+        logits = to_float32(_mean_prediction([each.logits(of[:, part]) for each, of in read]))
+        log_sum = logits.logsumexp(dim=2, keepdim=True)
+        gained.append((logits.gather(2, target[:, part, None]) - log_sum).squeeze(2))
+        logits[..., [PAD, BOS]] = -torch.inf
+        best.append((logits - log_sum).topk(likeliest, dim=2))
+    log_probabilities = torch.cat(gained, dim=1).masked_fill(target == PAD, 0.0)
+    values, pieces = (torch.cat(of, dim=1) for of in zip(*best, strict=True))
+    return ForcedDecoding(log_probabilities, _mean_weights(models, [*weights]), (values, pieces))
 
 
 @dataclass(frozen=True)

@@ -135,15 +135,15 @@ class TranslationModel(nn.Module):
         source: Int[Tensor, "B S"],
         source_lengths: Int[Tensor, "B"],
         target_input: Int[Tensor, "B T"],
-    ) -> Float[Tensor, "B T E"]:
-        """Readouts for every position of a known target.
+    ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T M"]]:
+        """Readouts and attention weights for every position of a known target.
 
-        ``training/loss.py`` applies the softmax layer to the readouts of real target positions.
+        The caller applies the softmax layer to the readouts that it needs. M is S, or the number of
+        vectors that stand for the source. The weights do not always carry a gradient.
         """
         embedded = self.dropout(self.target_embedding(target_input))
         read = self.encode(source, source_lengths)
-        readouts, _ = fast.decode(self.decoder, embedded, read) or self.decoder(embedded, read)
-        return readouts
+        return fast.decode(self.decoder, embedded, read) or self.decoder(embedded, read)
 
     def logits(self, readouts: Float[Tensor, "*N E"]) -> Float[Tensor, "*N V"]:
         """Logits of the softmax layer."""

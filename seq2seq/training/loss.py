@@ -36,7 +36,8 @@ def batch_loss(
     ``scale`` to 1 / (number of tokens or sentences of all batches). The sum of their losses then
     does not depend on how pairs are divided into batches.
     """
-    outputs = batch.at_targets(model(batch.source, batch.source_lengths, batch.target_input))
+    readouts, _ = model(batch.source, batch.source_lengths, batch.target_input)
+    outputs = batch.at_targets(readouts)
     targets = batch.at_targets(batch.target_output)
     return output_loss(outputs, model.output.weight, model.output.bias, targets, smoothing, scale)
 

@@ -3,20 +3,21 @@
 import torch
 from torch import nn
 
+from helpers.stepwise import Stepwise
 from seq2seq.config import DecodingConfig
 from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
 from seq2seq.data.vocabulary import EOS, Vocabulary
 from seq2seq.decoding.translator import Translator
 from seq2seq.model.decoder import DecoderState
 from seq2seq.model.encoder import Source
-from seq2seq.model.translation import Step, TranslationModel
+from seq2seq.model.translation import Step
 
 WORDS = ["der", "hund", "läuft", "heim", "🐕", "a\u2028b", "c\x0bd", "e\r", "f\ng"]
 CPU = torch.device("cpu")
 GREEDY = DecodingConfig(beam=1)
 
 
-class EchoModel(TranslationModel):
+class EchoModel(Stepwise):
     """Writes the source's pieces; records the lengths, mode and autocast of each batch."""
 
     attends = True

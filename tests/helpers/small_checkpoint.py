@@ -75,7 +75,7 @@ def save(directory, model=None, config=None, optimizer=None, state=None, rng=())
 def train(model, optimizer, steps):
     model.train()
     for _ in range(steps):  # with dropout, so that the random state counts
-        loss = model.logits(model(SOURCE, LENGTHS, TARGET)).logsumexp(-1).mean()
+        loss = model.logits(model(SOURCE, LENGTHS, TARGET)[0]).logsumexp(-1).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -6,16 +6,17 @@ from functools import cache
 import torch
 from torch import nn
 
+from helpers.stepwise import Stepwise
 from seq2seq.data.vocabulary import BOS, EOS, PAD
 from seq2seq.model.decoder import DecoderState
 from seq2seq.model.encoder import Source
-from seq2seq.model.translation import Step, TranslationModel
+from seq2seq.model.translation import Step
 
 PIECES = 7
 CODES = 11
 
 
-class TableModel(TranslationModel):
+class TableModel(Stepwise):
     """A random score for each (sentence, last two pieces, next piece).
 
     The sentence is read from the keys and from the memory, and the older piece from the state. So a

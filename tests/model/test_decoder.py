@@ -6,7 +6,6 @@ from helpers.decoder_loops import slow_decoder
 from helpers.small_model import LENGTHS, SOURCE, SOURCES, TARGET, build, enlarge
 
 from seq2seq.config.model import ATTENTION_KINDS
-from seq2seq.model import fast
 
 KINDS = pytest.mark.parametrize("kind", ATTENTION_KINDS)
 
@@ -28,9 +27,7 @@ def test_a_batch_equals_slow_loops_over_its_sentences(kind, choices):
     model = enlarge(build(kind, **choices))
     slow = [slow_decoder(model, kind, *pair) for pair in zip(SOURCES, TARGET.tolist(), strict=True)]
     for model.decoder.fast in (True, False):
-        embedded, source = model.target_embedding(TARGET), model.encode(SOURCE, LENGTHS)
-        fast_result = fast.decode(model.decoder, embedded, source)
-        readouts, weights = fast_result or model.decoder(embedded, source)
+        readouts, weights = model(SOURCE, LENGTHS, TARGET)
         logits = model.logits(readouts)
         for row, (expected, looked) in enumerate(slow):
             torch.testing.assert_close(logits[row], torch.tensor(expected, dtype=torch.float64))
@@ -54,7 +51,7 @@ def test_steps_equal_forward(kind, layers, order, feeding, autocast):
     model = enlarge(build(kind, order, layers, **choices)).eval()
     turn = torch.tensor([1, 2, 0, 4, 5, 3, 7, 8, 6])
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-        expected = model.logits(model(SOURCE, LENGTHS, TARGET)).float()
+        expected = model.logits(model(SOURCE, LENGTHS, TARGET)[0]).float()
         source = model.encode(SOURCE, LENGTHS)
         state = model.init_state(source).select(torch.arange(3).repeat_interleave(3))
         for position in range(TARGET.shape[1]):
@@ -92,8 +89,8 @@ def outputs_and_gradients(autocast=False, widen=1, **choices):
     model = model if widen > 1 else enlarge(model)
     torch.manual_seed(1)
     with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-        outputs = model(SOURCE, LENGTHS, TARGET)
-        shortest = model(torch.tensor([[3]]), torch.tensor([1]), torch.tensor([[2]]))
+        outputs, _ = model(SOURCE, LENGTHS, TARGET)
+        shortest, _ = model(torch.tensor([[3]]), torch.tensor([1]), torch.tensor([[2]]))
     torch.manual_seed(2)
     ((outputs * torch.randn(outputs.shape)).sum() + shortest.square().sum()).backward()
     gradients = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
