@@ -67,7 +67,7 @@ def test_steps_equal_forward(kind, layers, order, feeding, autocast):
 @KINDS
 @pytest.mark.parametrize("hypotheses", [1, 2, 5])
 def test_rounded_weights_give_what_equal_weights_in_float32_give(kind, hypotheses):
-    """Mixed precision also rounds the other factor of a product; C++, for few rows, does not."""
+    """Mixed precision also rounds the other factor of a product, but in C++ not the result."""
     rounded, exact = (enlarge(build(kind, dtype=torch.float32)).eval() for _ in range(2))
     rounded.round_weights()
     exact.load_state_dict(rounded.state_dict())
@@ -78,7 +78,7 @@ def test_rounded_weights_give_what_equal_weights_in_float32_give(kind, hypothese
         expected = exact.step(rows + 5, state, source)
         with torch.autocast("cpu", torch.bfloat16):
             found = rounded.step(rows + 5, state, source)
-    tolerance = 0.1 if found.logits.dtype == torch.bfloat16 else 1e-5
+    tolerance = 0.1 if found.logits.dtype == torch.bfloat16 else 0.03
     for one, other in ((found.logits, expected.logits), (found.weights, expected.weights)):
         torch.testing.assert_close(one.float(), other, atol=tolerance, rtol=tolerance)
 

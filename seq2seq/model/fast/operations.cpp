@@ -7,6 +7,9 @@
 // thread counts give equal bits.
 
 #include <omp.h>
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
 
 #include <algorithm>
 #include <cmath>
@@ -208,6 +211,18 @@ using lanes = float __attribute__((vector_size(32)));  // of GCC and Clang, for 
 using narrow_lanes = bfloat __attribute__((vector_size(16)));
 using words_of_lanes = std::uint32_t __attribute__((vector_size(32)));
 
+// How products with weights of type T are computed: the type of the other factor's numbers, the
+// vectors of `count` factors and of sums, and how many rows of weights are multiplied together with
+// `rows` rows of the other factor (as many as there are registers for).
+template <typename T>
+struct Multiplier {
+    using number = float;
+    using factor = lanes;
+    using sum = lanes;
+    static constexpr extent count = 8;
+    static constexpr int together(int rows) { return rows < 5 ? 3 : 2; }
+};
+
 inline void load(const float* place, lanes* loaded) {
     std::memcpy(loaded, place, sizeof *loaded);
 }
@@ -217,16 +232,41 @@ inline void load(const bfloat* place, lanes* loaded) {
     words_of_lanes words = __builtin_convertvector(narrow, words_of_lanes) << 16;
     std::memcpy(loaded, &words, sizeof words);
 }
+inline void add_products(lanes* sums, lanes x, lanes y) { *sums += x * y; }
+inline float total(lanes sums) {
+    float sum = 0.0f;
+    for (int i = 0; i < 8; ++i) sum += sums[i];
+    return sum;
+}
+
+#ifdef __AVX512BF16__  // the processor multiplies bfloat16: one instruction for 32 products
+using wide_lanes = float __attribute__((vector_size(64)));
+template <>
+struct Multiplier<bfloat> {
+    using number = bfloat;
+    using factor = __m512bh;
+    using sum = wide_lanes;
+    static constexpr extent count = 32;
+    static constexpr int together(int) { return 4; }
+};
+inline void load(const bfloat* place, __m512bh* loaded) {
+    std::memcpy(loaded, place, sizeof *loaded);
+}
+inline void add_products(wide_lanes* sums, __m512bh x, __m512bh y) {
+    *sums = _mm512_dpbf16_ps(*sums, x, y);
+}
+inline float total(wide_lanes sums) { return _mm512_reduce_add_ps(sums); }
+#endif
 
 // Products of R rows of x with N rows of weights; each weight is loaded once.
-template <int R, int N, typename T>
-inline void product_block(extent width, const float* x, const T* weight, extent ld,
+template <int R, int N, typename T, typename X>
+inline void product_block(extent width, const X* x, const T* weight, extent ld,
                           const float* bias, const float* addend, float* y, extent words) {
-    const extent wide_by = sizeof(lanes) / sizeof(float);
-    lanes sums[R][N] = {};
+    using Way = Multiplier<T>;
+    typename Way::sum sums[R][N] = {};
     extent k = 0;
-    for (; k + wide_by <= width; k += wide_by) {
-        lanes w[N], v;
+    for (; k + Way::count <= width; k += Way::count) {
+        typename Way::factor w[N], v;
 #pragma GCC unroll 5  // so that the sums stay in registers
         for (int n = 0; n < N; ++n) {
             load(weight + n * ld + k, &w[n]);
@@ -237,14 +277,14 @@ inline void product_block(extent width, const float* x, const T* weight, extent 
         for (int r = 0; r < R; ++r) {
             load(x + r * width + k, &v);
 #pragma GCC unroll 5
-            for (int n = 0; n < N; ++n) sums[r][n] += w[n] * v;
+            for (int n = 0; n < N; ++n) add_products(&sums[r][n], w[n], v);
         }
     }
     for (int r = 0; r < R; ++r)
         for (int n = 0; n < N; ++n) {
-            float sum = 0.0f;
-            for (extent i = 0; i < wide_by; ++i) sum += sums[r][n][i];
-            for (extent i = k; i < width; ++i) sum += wide(weight[n * ld + i]) * x[r * width + i];
+            float sum = total(sums[r][n]);
+            for (extent i = k; i < width; ++i)
+                sum += wide(weight[n * ld + i]) * wide(x[r * width + i]);
             if (bias) sum += bias[n];
             if (addend) sum += addend[r * words + n];
             y[r * words + n] = sum;
@@ -252,21 +292,23 @@ inline void product_block(extent width, const float* x, const T* weight, extent 
 }
 
 // y = x weight^T + bias + addend, for few rows of x. For these, libraries take longer to pack the
-// weights than to multiply. A result does not depend on the number of threads.
+// weights than to multiply. A result does not depend on the number of threads. With weights of
+// bfloat16, x is rounded too if the processor multiplies bfloat16.
 template <typename T>
 void product(extent rows, extent width, extent words, const float* x, const T* weight, extent ld,
              const float* bias, const float* addend, float* y) {
     const extent block = 24, most = 5;
+    std::vector<typename Multiplier<T>::number> factor(rows * width);
+    for (extent i = 0; i < rows * width; ++i) put(x[i], &factor[i]);
     auto part = [&](auto r, auto n, extent row, extent word) {
         extent place = row * words + word;
-        product_block<r, n, T>(width, x + row * width, weight + word * ld, ld,
+        product_block<r, n, T>(width, factor.data() + row * width, weight + word * ld, ld,
                             bias ? bias + word : bias, addend ? addend + place : addend, y + place,
                             words);
     };
     auto span = [&](auto r, extent row, extent word, extent end) {
-        constexpr int together = r < 5 ? 3 : 2;  // as many as there are registers for
-        std::integral_constant<int, together> several;
-        for (; word + together <= end; word += together) part(r, several, row, word);
+        std::integral_constant<int, Multiplier<T>::together(r)> several;
+        for (; word + several <= end; word += several) part(r, several, row, word);
         for (; word < end; ++word) part(r, std::integral_constant<int, 1>(), row, word);
     };
 #pragma omp parallel for schedule(static)
