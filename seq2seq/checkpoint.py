@@ -2,6 +2,8 @@
 
 - ``model.safetensors``: every parameter and buffer
 - ``optimizer.safetensors``: moments and step counters (optional)
+- ``unaveraged.safetensors``: if the model's weights are an average (schedule=average), the weights
+  from which training goes on
 - ``rng.safetensors``: states of PyTorch's random generators (optional)
 - ``state.json``: the trainer's progress, such as update, epoch, best metric
 - ``config.json``: the :class:`~seq2seq.config.TrainConfig` of the training
@@ -13,7 +15,7 @@ altered files, and tensors that do not fit the config.
 """
 
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -43,6 +45,7 @@ FORMAT, OLDEST = 4, 3
 """Format that is written, and the oldest format that can be read."""
 MANIFEST = "manifest.json"
 MODEL, OPTIMIZER, RNG = "model.safetensors", "optimizer.safetensors", "rng.safetensors"
+UNAVERAGED = "unaveraged.safetensors"
 REQUIRED = {MODEL, "config.json", "state.json", "tokenizer.source.json", "tokenizer.target.json"}
 REQUIRED |= {"vocabulary.source.tsv", "vocabulary.target.tsv"}
 OPTIONAL = {RNG, "tokenizer.source.model", "tokenizer.target.model"}
@@ -116,11 +119,15 @@ class Checkpoint:
 
 
 def save_checkpoint(
-    directory: Path, checkpoint: Checkpoint, optimizer: torch.optim.Optimizer | None = None
+    directory: Path,
+    checkpoint: Checkpoint,
+    optimizer: torch.optim.Optimizer | None = None,
+    unaveraged: Sequence[Tensor] = (),
 ) -> None:
     """Write a checkpoint to ``directory``, replacing the one that is there.
 
-    Without ``optimizer``, training cannot resume from the checkpoint. UserError if a file cannot
+    Without ``optimizer``, training cannot resume from the checkpoint. If the model's weights are an
+    average, ``unaveraged`` holds the weights that training goes on from. UserError if a file cannot
     be written, most often because the disk is full.
     """
     try:
@@ -134,6 +141,8 @@ def save_checkpoint(
                     if value is not None  # None: SGD's buffer if there is no momentum
                 }
                 save_file(moments, folder / OPTIMIZER)
+            if unaveraged:
+                save_file({str(i): one for i, one in enumerate(unaveraged)}, folder / UNAVERAGED)
             if checkpoint.rng:
                 save_file(dict(checkpoint.rng), folder / RNG)
             write_json(folder / "state.json", checkpoint.state)
@@ -292,17 +301,27 @@ def _read_words_as_stored(model: TranslationModel) -> None:
         decoder.attention.word_query.weight /= decoder.word_scale
 
 
-def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
+def load_optimizer(
+    path: Path, optimizer: torch.optim.Optimizer, unaveraged: Sequence[Tensor] = ()
+) -> None:
     """Load the optimizer state at ``path`` into a new ``optimizer``, whose settings do not change.
 
-    UserError if the checkpoint has no optimizer state, or that of another optimizer or model.
+    The weights before averaging are copied into ``unaveraged``. UserError if the checkpoint has no
+    such state, or that of another optimizer or model.
     """
     folder = find_checkpoint(path)
-    if not _verify(folder, {OPTIMIZER}):
+    wanted = {OPTIMIZER, UNAVERAGED} if unaveraged else {OPTIMIZER}
+    if missing := wanted - _verify(folder, wanted):
         raise UserError(
-            f"The checkpoint {folder} has no optimizer state, so training cannot resume from it; "
+            f"The checkpoint {folder} has no {min(missing)}, so training cannot resume from it; "
             "use the latest checkpoint of the run."
         )
+    if unaveraged:
+        weights = _read_tensors(folder / UNAVERAGED)
+        expected = {str(place): tensor for place, tensor in enumerate(unaveraged)}
+        _require_fit(expected, weights, f"{UNAVERAGED} in {folder} does not fit this training")
+        for name, tensor in expected.items():
+            tensor.copy_(weights[name])
     tensors = _read_tensors(folder / OPTIMIZER)
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     (names,) = (names for kind, names in OPTIMIZER_STATE.items() if isinstance(optimizer, kind))

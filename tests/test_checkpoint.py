@@ -253,7 +253,7 @@ def test_the_optimizer_of_another_kind_or_model_is_refused(whole, tmp_path):
         with pytest.raises(UserError, match="does not fit this training"):
             load_optimizer(whole, OPTIMIZERS[kind](parameters))
     save(tmp_path / "bare")
-    with pytest.raises(UserError, match="no optimizer state"):
+    with pytest.raises(UserError, match="no optimizer"):
         load_optimizer(tmp_path / "bare", OPTIMIZERS["adam"](model.parameters()))
 
 

@@ -19,30 +19,34 @@ NonNegative = Annotated[float, between(0)]
 Share = Annotated[float, between(0, 1)]
 
 
+SCHEDULES = ("average", "constant", "plateau", "inverse_sqrt", "linear")
+
+
 @dataclass(kw_only=True)
 class OptimizerConfig(Settings):
     """Settings of the optimizer and of the learning-rate schedule."""
 
     kind: Annotated[str, one_of("adam", "adadelta", "sgd")] = "adam"
     """adam | adadelta (the paper's) | sgd."""
-    learning_rate: NonNegative = 1e-3
+    learning_rate: NonNegative = 2e-3
     """Learning rate after warm-up; for Adadelta, a factor of its own step (1 in the paper)."""
     epsilon: Annotated[float, between(1e-30)] = 1e-8
     """Constant in the denominator of Adam and Adadelta (1e-6 in the paper)."""
     rho: Share = 0.95
     """Decay rate of Adadelta."""
-    betas: list[float] = field(default_factory=lambda: [0.9, 0.999])
+    betas: list[float] = field(default_factory=lambda: [0.9, 0.98])
     """Decay rates of Adam."""
     momentum: NonNegative = 0.0
     """Momentum of SGD."""
     weight_decay: NonNegative = 0.0
     """Factor of the L2 penalty."""
-    warmup_updates: Natural = 0
+    warmup_updates: Natural = 100
     """Number of updates over which the learning rate rises linearly from zero."""
-    schedule: Annotated[str, one_of("constant", "plateau", "inverse_sqrt", "linear")] = "plateau"
-    """Learning rate after warm-up: constant | plateau (multiplied by decay_factor whenever the
-    early-stopping metric stalls) | inverse_sqrt (falls with 1 / sqrt(update)) | linear (falls to
-    zero at the end of max_epochs or max_updates)."""
+    schedule: Annotated[str, one_of(*SCHEDULES)] = "average"
+    """Learning rate after warm-up: average (constant; validation and checkpoints use the average of
+    the weights over about the last tenth of the updates) | constant | plateau (multiplied by
+    decay_factor whenever the early-stopping metric stalls) | inverse_sqrt (falls with 1 /
+    sqrt(update)) | linear (falls to zero at the end of max_epochs or max_updates)."""
     decay_factor: Share = 0.5
     """schedule=plateau: factor by which the learning rate is multiplied when the metric stalls."""
     decay_patience: Natural = 1

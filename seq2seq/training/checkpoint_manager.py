@@ -26,6 +26,7 @@ from seq2seq.data.preparation import PreparedData
 from seq2seq.distributed import ProcessGroup
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
+from seq2seq.training.optimization import WeightAverage
 from seq2seq.training.run_folder import REMEDY, RunFolder
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,7 @@ class CheckpointManager:
     data: PreparedData
     model: TranslationModel
     optimizer: torch.optim.Optimizer
+    average: WeightAverage
     group: ProcessGroup
 
     def save(self, directory: Path, state: TrainingState) -> None:
@@ -58,7 +60,8 @@ class CheckpointManager:
         if self.group.is_first:
             config, codecs = self.folder.config, (self.data.source, self.data.target)
             checkpoint = Checkpoint(config, self.model, *codecs, state, generators)
-            save_checkpoint(directory, checkpoint, self.optimizer)
+            with self.average.in_model():
+                save_checkpoint(directory, checkpoint, self.optimizer, self.average.others)
             self.folder.prune(config.training.keep_last)
 
     def restore(self) -> TrainingState | None:
@@ -71,8 +74,9 @@ class CheckpointManager:
         for folder in self.folder.newest():
             try:
                 checkpoint = load_checkpoint(folder, CPU)
-                self.load_weights(checkpoint)
-                load_optimizer(folder, self.optimizer)
+                with self.average.in_model():
+                    self.load_weights(checkpoint)
+                    load_optimizer(folder, self.optimizer, self.average.others)
             except (UserError, OSError) as error:
                 log.warning("%s Trying the previous checkpoint.", error)
                 errors[folder] = error

@@ -1,6 +1,8 @@
-"""Optimizer, gradient clipping and learning-rate schedule."""
+"""Optimizer, gradient clipping, learning-rate schedule, and average of the weights."""
 
+import contextlib
 import inspect
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,7 +71,7 @@ class LearningRate:
     The rate of update u (from 1) is learning_rate * min(1, u / w) * decay. Here w is warmup_updates
     (at least 1). The decay of each schedule is:
 
-    - constant: 1
+    - constant, average: 1
     - linear: min(1, (n + 1 - u) / (n + 1 - w)), where n is ``updates``
     - inverse_sqrt: min(1, sqrt(w / u))
     - plateau: decay_factor ** number of plateaus of the early-stopping metric
@@ -110,3 +112,43 @@ class LearningRate:
             if state.stale > self.config.decay_patience:
                 state.plateau_factor *= self.config.decay_factor
                 state.stale = 0
+
+
+class WeightAverage:
+    r"""Average of the weights over about the last tenth of the updates so far.
+
+    At a constant learning rate, the weights move around a better point. Their average is near it
+    (Polyak & Juditsky 1992). So it brings what a falling rate brings, but training need not know
+    its end. After update u, the average a moves towards the weights w:
+
+    .. math::
+        a \leftarrow a + \min(1, \frac{k}{u / 10}) (w - a)
+
+    It moves after every k-th update, where k is u / 100, rounded down, but at least 1. So the cost
+    per update falls. Without ``wanted``, there is no average.
+    """
+
+    def __init__(self, model: nn.Module, wanted: bool) -> None:
+        self.parameters = [*model.parameters()] if wanted else []
+        self.others = [parameter.detach().clone() for parameter in self.parameters]
+        """The average; in the context :meth:`in_model`, the weights that training goes on from."""
+
+    def add(self, update: int) -> None:
+        """Move the average towards the weights after ``update``, counted from 1."""
+        every = max(1, update // 100)
+        if update % every == 0:
+            for average, parameter in zip(self.others, self.parameters, strict=True):
+                average.lerp_(parameter.detach(), min(1.0, every / (update / 10)))
+
+    @contextlib.contextmanager
+    def in_model(self) -> Iterator[None]:
+        """Context in which the model has the average as its weights."""
+        self._exchange()
+        try:
+            yield
+        finally:
+            self._exchange()
+
+    def _exchange(self) -> None:
+        for place, parameter in enumerate(self.parameters):
+            parameter.data, self.others[place] = self.others[place], parameter.data

@@ -30,7 +30,7 @@ from seq2seq.record import Progress, TrainingRecord, earlier_commits, environmen
 from seq2seq.training.checkpoint_manager import CheckpointManager, codec_folder, load_parent
 from seq2seq.training.loss import Gradients
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
-from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step
+from seq2seq.training.optimization import LearningRate, WeightAverage, build_optimizer, clipped_step
 from seq2seq.training.run_folder import RunFolder, identity, reason_to_end
 from seq2seq.training.validation import Validator
 
@@ -85,7 +85,10 @@ class Trainer:
         self.validator = Validator(
             self.model, data, training, config.evaluation, self.device, self.precision, group
         )
-        self.checkpoints = CheckpointManager(self.folder, data, self.model, self.optimizer, group)
+        self.average = WeightAverage(self.model, training.optimizer.schedule == "average")
+        self.checkpoints = CheckpointManager(
+            self.folder, data, self.model, self.optimizer, self.average, group
+        )
         self.progress = Progress()
         self.interval = IntervalMetrics()
         self.metrics = JsonlLog(self.folder.path / "metrics.jsonl", group.is_first)
@@ -288,6 +291,7 @@ class Trainer:
         # On a GPU, recorded graphs add to these gradient tensors, so the tensors must stay.
         self.optimizer.zero_grad(set_to_none=self.device.type == "cpu")
         self.progress.update += 1
+        self.average.add(self.progress.update)
         self.progress.position += 1
         self.progress.target_tokens += tokens
         self.progress.most_stale = max(self.progress.most_stale, self.progress.stale)
@@ -309,7 +313,8 @@ class Trainer:
         is set aside. So if limits grow, training goes on as if it had not ended.
         """
         progress, metric = self.progress, self.config.training.early_stopping_metric
-        validation = self.validator.run()
+        with self.average.in_model():
+            validation = self.validator.run()
         if not math.isfinite(validation.loss):  # such weights must not become a checkpoint
             raise UserError(
                 f"The dev loss is {validation.loss} after update {progress.update}; {ADVICE}"

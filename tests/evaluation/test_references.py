@@ -39,7 +39,7 @@ def slow_log_probability(
     probabilities = []
     for model in models:
         model.eval()
-        outputs = model(read, torch.tensor([read.shape[1]]), torch.tensor([[BOS, *said[:-1]]]))
+        outputs, _ = model(read, torch.tensor([read.shape[1]]), torch.tensor([[BOS, *said[:-1]]]))
         probabilities.append(model.output(outputs[0]).softmax(dim=-1))
     mean = torch.stack(probabilities).mean(dim=0)
     return float(sum(mean[step, piece].log() for step, piece in enumerate(said)))

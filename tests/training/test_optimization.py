@@ -1,5 +1,6 @@
 """Learning-rate schedules by their formulas, and that each optimizer learns."""
 
+import contextlib
 import subprocess
 import sys
 
@@ -7,7 +8,7 @@ import pytest
 import torch
 
 from seq2seq.config import OptimizerConfig
-from seq2seq.training.optimization import LearningRate, build_optimizer, clipped_step
+from seq2seq.training.optimization import LearningRate, WeightAverage, build_optimizer, clipped_step
 
 
 def rate_of(updates: int = 100, **settings) -> LearningRate:
@@ -18,6 +19,7 @@ def rate_of(updates: int = 100, **settings) -> LearningRate:
 @pytest.mark.parametrize(
     ("schedule", "warmup", "updates", "rates"),
     [
+        ("average", 4, 100, {1: 0.025, 2: 0.05, 4: 0.1, 5: 0.1, 100: 0.1}),
         ("constant", 4, 100, {1: 0.025, 2: 0.05, 4: 0.1, 5: 0.1, 100: 0.1}),
         ("inverse_sqrt", 4, 100, {4: 0.1, 16: 0.05, 64: 0.025}),
         ("linear", 0, 4, {1: 0.1, 2: 0.075, 3: 0.05, 4: 0.025, 5: 0.025, 9: 0.025}),
@@ -34,12 +36,44 @@ def test_the_rate_follows_its_formula(schedule, warmup, updates, rates):
 
 
 def test_plateau_halves_after_more_stale_validations_than_its_patience():
-    rate = rate_of(schedule="plateau", decay_patience=1)
+    rate = rate_of(schedule="plateau", decay_patience=1, warmup_updates=0)
     seen = []
     for improved in (True, False, True, False, False, False, False):
         rate.after_validation(improved)
         seen.append(rate.at(1))
     assert seen == pytest.approx([0.1, 0.1, 0.1, 0.1, 0.05, 0.05, 0.025])
+
+
+def test_the_average_is_over_about_the_last_tenth_of_the_updates():
+    """After update u, weight u is 1 and the others are 0: so each is the share of its update."""
+    layer = torch.nn.Linear(3_000, 1, bias=False)
+    average = WeightAverage(layer, wanted=True)
+    ages = torch.arange(3_000.0)
+    for update in range(1, 3_000):
+        with torch.no_grad():
+            layer.weight.zero_()[0, update] = 1.0
+        average.add(update)
+        with average.in_model():
+            shares = layer.weight.detach()[0].clone()
+        assert shares.sum().item() == pytest.approx(1.0, abs=1e-4)
+        if update <= 10:
+            assert shares[update] == 1
+        if update >= 300:
+            age = (shares * (update - ages)).sum().item()
+            assert 0.06 * update < age < 0.12 * update
+            assert shares[: update // 2].sum() < 0.02
+
+
+def test_the_model_has_its_own_weights_back_even_after_an_error():
+    layer = torch.nn.Linear(1, 1)
+    average = WeightAverage(layer, wanted=True)
+    with torch.no_grad():
+        layer.weight += 1.0
+    before = layer.weight.detach().clone()
+    with contextlib.suppress(KeyError), average.in_model():
+        assert layer.weight == before - 1.0
+        raise KeyError
+    assert layer.weight == before
 
 
 @pytest.mark.parametrize(
@@ -67,7 +101,9 @@ def test_clipping_equals_pytorchs_own_before_a_plain_step(kind, limit):
     config = OptimizerConfig(kind=kind)
     optimizers = [build_optimizer(model, config) for model in models]
     if kind == "adam":
-        optimizers[1] = torch.optim.Adam(models[1].parameters(), lr=config.learning_rate)
+        optimizers[1] = torch.optim.Adam(
+            models[1].parameters(), lr=config.learning_rate, betas=(*config.betas,)
+        )
     for size in (1.0, 7.0):
         for parameters in zip(*(model.parameters() for model in models), strict=True):
             gradient = size * torch.randn(parameters[0].shape)

@@ -96,7 +96,8 @@ def test_an_update_goes_along_the_clipped_gradient_of_the_mean_loss(folder, per,
     config = without_dropout(
         reversal_experiment(folder, clip_norm=clip_norm, loss_normalization=per, **settings)
     )
-    trainer = trainer_of(with_optimizer(config, kind="sgd", learning_rate=1.0))
+    settings = {"kind": "sgd", "learning_rate": 1.0, "warmup_updates": 0}
+    trainer = trainer_of(with_optimizer(config, **settings))
     parameters = list(trainer.model.parameters())
     batch = collate(trainer.data.train, range(200))
     tokens = len(batch.target_cells)
@@ -245,9 +246,23 @@ def test_a_linear_rate_ends_with_whichever_limit_comes_first(folder, limits, upd
 def test_a_rate_falls_with_each_validation_on_a_plateau(folder, monkeypatch):
     monkeypatch.setattr("seq2seq.training.validation.bleu", lambda counts: 0.0)
     config = reversal_experiment(folder, validate_every=5, early_stopping_metric="bleu")
-    run = train(with_optimizer(config, decay_patience=0))
+    plateau = {"schedule": "plateau", "decay_patience": 0, "warmup_updates": 0}
+    run = train(with_optimizer(config, **plateau))
     rates = {entry["update"]: entry["learning_rate"] for entry in trained(run)}
     assert rates == {5: 0.005, 10: 0.005, 15: 0.0025, 20: 0.00125}
+
+
+def test_an_average_of_the_weights_changes_nothing_but_makes_the_model_better(folder):
+    config = reversal_experiment(folder, max_epochs=12, patience=12, log_every=1)
+    config = with_optimizer(config, learning_rate=0.02)
+    plain, averaged = (
+        train(dataclasses.replace(with_optimizer(config, schedule=of), name=of))
+        for of in ("constant", "average")
+    )
+    losses = [[entry["loss"] for entry in trained(run)] for run in (plain, averaged)]
+    assert losses[0] == losses[1]
+    ends = [[entry["loss"] for entry in validated(run)][-4:] for run in (plain, averaged)]
+    assert all(better < worse for worse, better in zip(*ends, strict=True))
 
 
 def test_a_diverged_dev_loss_reaches_no_checkpoint(folder, monkeypatch):
