@@ -36,6 +36,7 @@ reproduce: $(STAMP) ## Train both translators (5 to 20 minutes) and compare them
 study: $(STAMP) ## Train the study again (a day of one core) and write its pages; TEXT=corpus.directory=DIR for a local Europarl
 	$(BIN)/python scripts/reproduce.py experiment=opponent $(TEXT)
 	$(BIN)/python scripts/reproduce.py experiment=width
+	$(BIN)/python scripts/reproduce.py experiment=longer
 	$(BIN)/python study/same_content.py $(EUROPARL)/attention-50/seed-*/evaluations/test-beam5 \
 	  $(EUROPARL)/no-attention-50/seed-*/evaluations/test-beam5
 	$(BIN)/python scripts/reproduce.py experiment=cram
@@ -47,6 +48,7 @@ study: $(STAMP) ## Train the study again (a day of one core) and write its pages
 	  folder=$(EUROPARL)/attention-50/seed-1/evaluations/$$text-beam5; \
 	  test ! -d $$folder || $(BIN)/python study/floors.py $$folder || exit 1; done
 	$(BIN)/python study/packed.py $(EUROPARL)/*/seed-*/*/*beam5* outputs/slots/*/seed-*/evaluations/test-beam5 \
+	  outputs/longer/*/seed-*/evaluations/test-beam5 \
 	  $(GRAMMAR)/*/seed-1/evaluations/test-cram-greedy* outputs/middle/*/seed-1/evaluations/test-*beam5
 	$(BIN)/python study/report.py
 

@@ -7,6 +7,7 @@ from groups import Groups, bits_beyond, corpus_bleu, few_seeds, sentence_bits, s
 from layout import BY_T, Line, by_t, draw, gained, page, scored
 from packed import Packed
 
+from seq2seq.evaluation.significance import Samples
 from seq2seq.looks import looks
 from seq2seq.report.tables import markdown_table
 
@@ -21,6 +22,9 @@ MEMORIES = (
     ("additive", "slots-32"),
 )
 """Pairs of memories that are compared: the first minus the second."""
+
+LONGER = (("4x128", "1x512"), ("1x512", "fixed"), ("width-1024", "fixed"), ("slots-8", "4x128"))
+"""Pairs that are compared after a longer training, too."""
 
 
 def context_size(one: Packed, words: float) -> float:
@@ -108,6 +112,54 @@ def memory_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, by
         lines,
         "Known bits: loss of a target-only model minus the system's. Next to the points of 512 "
         f"numbers: vectors. Attention: one vector for each of {words:.0f} words.",
+        log="x",
+    )
+    return {"md": markdown, "svg": figure}
+
+
+def longer_page(
+    files: Sequence[Packed], before: Sequence[Packed], blind: str, title: str
+) -> dict[str, bytes]:
+    """Make the page of memories after a longer training, next to those of ``before``.
+
+    Both are tested on the same sentences, each against the system ``blind`` of its own training.
+    """
+    longer = Groups.of(files)
+    names, longest = [*by_size(longer, blind)], [*longer.buckets][-1]
+    held, places = dict[str, list[Samples]](), list[float]()
+    for groups in (Groups.of(before), longer):
+        score, pool = sentence_bits(groups[blind]), groups.pools[longest]
+        pairs = groups[blind][0].record["training"]["training_pairs"]
+        held[f"bits, {pairs:,} pairs"] = [score(pool, groups[name]) for name in names]
+        places.append(pairs)
+    rows = [
+        [name, *bleu_cells(longer, name), *(scored(of[row]) for of in held.values())]
+        for row, name in enumerate(names)
+    ]
+    apart = []
+    for pair in LONGER:
+        one, other = map(names.index, pair)
+        apart.append([*pair, *(gained(np.subtract(of[one], of[other])) for of in held.values())])
+    drawn = looks([longer[name][0].config for name in names])
+    lines = [
+        Line(name, look, [of[row] for of in held.values()], places)
+        for row, (name, look) in enumerate(zip(names, drawn, strict=True))
+    ]
+    axis, text = f"known bits, {longest} words", f"{title}, {longest} words"
+    markdown = page(
+        f"Memory after a longer training: {title}",
+        longer,
+        "BLEU by source words, after the longer training. *Bits*: known of a reference, sources of "
+        f"{longest} words, after each training; the shorter one has two seeds.\n",
+        markdown_table(["system", *longer.rows, *held], rows),
+        f"Differences, sources of {longest} words:\n",
+        markdown_table(["system", "minus", *held], apart),
+    )
+    figure = draw(
+        ("Known bits of a long sentence, by the amount of training", text),
+        ("sentence pairs, each read once", axis),
+        lines,
+        "Known bits: loss of a target-only model, trained on as many pairs, minus the system's.",
         log="x",
     )
     return {"md": markdown, "svg": figure}

@@ -29,7 +29,7 @@ from groups import (
     without_penalty,
 )
 from layout import BY_T, FLOORS, Line, by_t, draw, gained, length_lines, length_table, page, scored
-from memories import memory_page, width_page
+from memories import longer_page, memory_page, width_page
 from middle import read_traced
 from packed import RESULTS, Packed, read_all
 from paper import LINES, PAIR, paper_page
@@ -337,6 +337,8 @@ def pages(results: Path) -> dict[str, dict[str, bytes]]:
             kinds = ("fixed", "none")
             one_vector = [m for m in memories if m.config["model"]["attention"]["kind"] in kinds]
             made["width"] = width_page(one_vector, "none", "grammar")
+        if longer := read_all(results / "longer" / "test"):
+            made["longer"] = longer_page(longer, memories, "none", "grammar")
     if crammed := read_all(results / "quickstart" / "test-cram"):
         made["cram"] = crammed_page(crammed)
     texts = {"always": "test", "no-end": "test-no-end"}
