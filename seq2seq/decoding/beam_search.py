@@ -6,23 +6,26 @@ model reads R = N x W rows; the rows of one sentence are next to each other.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2seq.config import DecodingConfig
-from seq2seq.data.vocabulary import EOS, PAD
+from seq2seq.data.vocabulary import BOS, EOS, PAD
 from seq2seq.decoding.decoder_session import (
     DecoderSession,
     Ensemble,
     SearchResult,
+    Seen,
     ban_pieces,
     length_caps,
     length_divisors,
     sentences_to_keep,
 )
 from seq2seq.model.fast.choose import choose_operations
+from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 
 
@@ -33,6 +36,7 @@ def beam_search(
     lengths: Int[Tensor, "B"],
     config: DecodingConfig,
     prefix: Sequence[int] = (),
+    choices: int | None = None,
 ) -> list[list[SearchResult]]:
     """Search for the ``n_best`` hypotheses of each sentence; a beam of 1 is greedy search.
 
@@ -53,6 +57,8 @@ def beam_search(
         lengths: number of real ids of each sentence, with EOS.
         config: beam, ranking, constraints and cap.
         prefix: ids with which every hypothesis begins.
+        choices: number of likeliest pieces to return for each step of a hypothesis, with the
+            attention weights (:class:`Seen`); None for neither.
 
     Returns:
         Hypotheses of each sentence, best first: at least one, at most ``n_best``.
@@ -63,16 +69,30 @@ def beam_search(
     divisors = length_divisors(longest, config).to(device)
     session = DecoderSession.start(model, source, lengths)
     finished = FinishedHypotheses(batch, config.beam, longest, device)
+    history = None if choices is None else History(choices)
 
     alive = torch.arange(batch, device=device)  # the N sentences
-    begun, token = session.begin(batch, prefix, device)
     # Log-probabilities, N x W; -inf where the hypothesis or its sentence is finished.
-    total = begun[:, None]
+    total = torch.zeros(batch, 1, device=device)
+    token = torch.full((batch,), BOS, device=device)
     written = token.new_tensor(prefix).expand(batch, -1)
+    for forced in prefix:
+        scores = session.step(token)
+        logits = to_float32(scores.logits)
+        total = total + (logits[:, forced] - logits.logsumexp(dim=1))[:, None]
+        if history:
+            history.add(scores.weights, *_likeliest(logits, config, history.choices))
+            history.parents.append(alive)
+        token = torch.full_like(token, forced)
 
     for length in range(len(prefix) + 1, longest + 1):
         width = total.shape[1]
-        total, parent, piece = _extend(total, session.step(token).logits, config)
+        scores = session.step(token)
+        most = max(config.beam, history.choices if history else 0)
+        gained, pieces = _likeliest(scores.logits, config, most)
+        if history:
+            history.add(scores.weights, gained, pieces)
+        total, parent, piece = _extend(total, gained, pieces, config.beam)
         rows = torch.arange(len(alive), device=device)[:, None] * width + parent
         if finished.any:  # each finished hypothesis takes one place of the beam
             room = config.beam - finished.count[alive]
@@ -84,7 +104,7 @@ def beam_search(
         ids = written.unflatten(0, total.shape)
         at_end = (piece == EOS) & (total > -torch.inf)
         if bool(at_end.any()):
-            finished.add(alive, at_end, ids, total, score)
+            finished.add(alive, at_end, ids, rows, total, score)
             total = total.masked_fill(at_end, -torch.inf)
 
         kept = None
@@ -94,7 +114,8 @@ def beam_search(
                 cut = (cap == length) & (finished.count[alive] == 0)
                 finished.capped[alive] |= cut
                 if bool(cut.any()):
-                    finished.add(alive, cut[:, None] & (total > -torch.inf), ids, total, score)
+                    whole = cut[:, None] & (total > -torch.inf)
+                    finished.add(alive, whole, ids, rows, total, score)
             reachable = total.amax(dim=1) / divisors[cap]
             unfinished = (reachable > finished.threshold(config.n_best)[alive]) & (cap > length)
             kept = sentences_to_keep(unfinished)
@@ -104,26 +125,65 @@ def beam_search(
                 break
             alive, total, rows, ids = alive[kept], total[kept], rows[kept], ids[kept]
         session.reorder(rows.flatten(), kept)
+        if history:
+            history.parents.append(rows.flatten())
         written = ids.flatten(0, 1)
         token = written[:, -1]
 
-    return finished.best(config.n_best)
+    return finished.best(config.n_best, history)
 
 
-def _extend(
-    total: Float[Tensor, "N W"], logits: Float[Tensor, "R V"], config: DecodingConfig
-) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"], Int[Tensor, "N K"]]:
-    """Return the best extensions by one piece, best first: log-probability, hypothesis, piece."""
-    sentences, width = total.shape
+def _likeliest(
+    logits: Float[Tensor, "R V"], config: DecodingConfig, count: int
+) -> tuple[Float[Tensor, "R C"], Int[Tensor, "R C"]]:
+    """Return the ``count`` likeliest pieces (at most V) and their log-probabilities, best first."""
     operations = choose_operations(logits.device, torch.float32, logits.dtype)
     log_sum = operations.logsumexp(logits)
     ban_pieces(logits, config)
+    best, pieces = operations.topk(logits, max(1, min(count, logits.shape[1])))
+    return best - log_sum[:, None], pieces
+
+
+def _extend(
+    total: Float[Tensor, "N W"], gained: Float[Tensor, "R C"], pieces: Int[Tensor, "R C"], beam: int
+) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"], Int[Tensor, "N K"]]:
+    """Return the best extensions by one piece, best first: log-probability, hypothesis, piece."""
     # The K best extensions of a sentence are among the K best of each of its hypotheses.
-    best, pieces = operations.topk(logits, min(config.beam, logits.shape[1]))
-    gained = (best - log_sum[:, None]).view(sentences, width, -1)
-    extended = (total[:, :, None] + gained).flatten(1)
-    kept, index = extended.topk(min(config.beam, extended.shape[1]), dim=1)
-    return kept, index // best.shape[1], pieces.view(sentences, -1).gather(1, index)
+    gained, pieces = gained[:, :beam], pieces[:, :beam]
+    extended = (total[:, :, None] + gained.unflatten(0, total.shape)).flatten(1)
+    kept, index = extended.topk(min(beam, extended.shape[1]), dim=1)
+    return kept, index // gained.shape[1], pieces.reshape(len(total), -1).gather(1, index)
+
+
+class History:
+    """What each step of a search saw, and the way back from a row to the steps before."""
+
+    def __init__(self, choices: int) -> None:
+        self.choices = choices
+        self.steps: list[Seen] = []
+        self.parents: list[Tensor] = []
+        """For each step, the rows that the rows of the next step extend."""
+
+    def add(
+        self,
+        weights: Float[Tensor, "R S"],
+        gained: Float[Tensor, "R C"],
+        pieces: Int[Tensor, "R C"],
+    ) -> None:
+        """Add a step: its attention weights, and log-probabilities of its likeliest pieces."""
+        self.steps.append(Seen(weights, gained[:, : self.choices], pieces[:, : self.choices]))
+
+    @cached_property
+    def _ways(self) -> list[list[int]]:
+        return [rows.tolist() for rows in self.parents]
+
+    def follow(self, row: int, steps: int) -> Seen:
+        """Return what the first ``steps`` steps of a hypothesis saw; the last had this ``row``."""
+        rows = [row]
+        for parents in reversed(self._ways[: steps - 1]):
+            rows.append(parents[rows[-1]])
+        path = [*zip(self.steps, reversed(rows), strict=False)]
+        return Seen(*(torch.stack([step[part][row] for step, row in path]) for part in range(3)))
 
 
 class FinishedHypotheses:
@@ -136,6 +196,8 @@ class FinishedHypotheses:
     def __init__(self, batch: int, beam: int, longest: int, device: torch.device) -> None:
         columns = batch, beam + 1
         self.ids = torch.full((*columns, longest), PAD, device=device)
+        self.rows = torch.zeros(columns, dtype=torch.long, device=device)
+        """Row of each hypothesis in its last step."""
         self.log_probability = torch.full(columns, -torch.inf, device=device)
         self.score = torch.full(columns, -torch.inf, device=device)
         """Score of each hypothesis; -inf in empty columns."""
@@ -150,17 +212,20 @@ class FinishedHypotheses:
         alive: Int[Tensor, "N"],
         chosen: Bool[Tensor, "N W"],
         written: Int[Tensor, "N W T"],
+        rows: Int[Tensor, "N W"],
         total: Float[Tensor, "N W"],
         score: Float[Tensor, "N W"],
     ) -> None:
         """Add the ``chosen`` hypotheses; row n belongs to the sentence ``alive[n]``.
 
-        ``written`` holds ids, and ``total`` holds log-probabilities in nats.
+        ``written`` holds ids, ``rows`` the rows of the step that has just been taken, and ``total``
+        log-probabilities in nats.
         """
         self.any, last = True, self.score.shape[1] - 1
         column = (self.count[alive, None] + chosen.cumsum(dim=1) - 1).where(chosen, last)
         sentence = alive[:, None]
         self.ids[sentence, column, : written.shape[2]] = written
+        self.rows[sentence, column] = rows
         self.log_probability[sentence, column] = total
         self.score[sentence, column] = score
         self.score[:, last] = -torch.inf
@@ -170,26 +235,35 @@ class FinishedHypotheses:
         """Score of the hypothesis of rank ``wanted`` (1 is best); -inf while there are fewer."""
         return self.score.topk(wanted, dim=1).values[:, -1]
 
-    def best(self, wanted: int) -> list[list[SearchResult]]:
+    def best(self, wanted: int, history: "History | None") -> list[list[SearchResult]]:
         """Return up to ``wanted`` hypotheses of each sentence, best first.
 
-        Hypotheses of equal score are in the order in which they finished.
+        Hypotheses of equal score are in the order in which they finished. With ``history``, each
+        has what its steps saw.
         """
         scores, order = self.score.sort(dim=1, descending=True, stable=True)
         order = order[:, :wanted]
         totals = self.log_probability.gather(1, order)
         ids = self.ids.gather(1, order[:, :, None].expand(-1, -1, self.ids.shape[2]))
-        columns = (part.tolist() for part in (scores[:, :wanted], totals, ids, self.capped))
-        return [_results(*sentence) for sentence in zip(*columns, strict=True)]
+        rows = self.rows.gather(1, order)
+        columns = [part.tolist() for part in (scores[:, :wanted], totals, ids, rows, self.capped)]
+        return [_results(history, *sentence) for sentence in zip(*columns, strict=True)]
 
 
 def _results(
-    scores: list[float], totals: list[float], ids: list[list[int]], capped: bool
+    history: History | None,
+    scores: list[float],
+    totals: list[float],
+    ids: list[list[int]],
+    rows: list[int],
+    capped: bool,
 ) -> list[SearchResult]:
-    results = [
-        SearchResult([piece for piece in row if piece not in (EOS, PAD)], score, total, capped)
-        for score, total, row in zip(scores, totals, ids, strict=True)
-        if score > -torch.inf
-    ]
+    results = []
+    for score, total, padded, row in zip(scores, totals, ids, rows, strict=True):
+        if score > -torch.inf:
+            written = [piece for piece in padded if piece != PAD]
+            seen = history.follow(row, len(written)) if history else None
+            pieces = [piece for piece in written if piece != EOS]
+            results.append(SearchResult(pieces, score, total, capped, seen))
     # If every score is NaN, the result is an empty translation, which counts as cut.
     return results or [SearchResult([], -torch.inf, -torch.inf, True)]

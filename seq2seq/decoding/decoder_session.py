@@ -1,4 +1,4 @@
-"""Steps and results that search and forced decoding share.
+"""Steps and results of search, and forced decoding.
 
 Shape letters in addition to those of the model: N sentences, W hypotheses per sentence, and
 R = N x W rows. The rows of one sentence are next to each other.
@@ -6,7 +6,7 @@ R = N x W rows. The rows of one sentence are next to each other.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 import torch
@@ -112,22 +112,6 @@ class DecoderSession:
         logits = _mean_prediction([step.logits for step in steps])
         return StepScores(logits, _mean_weights(self.models, [step.weights for step in steps]))
 
-    def begin(
-        self, rows: int, prefix: Sequence[int], device: torch.device
-    ) -> tuple[Float[Tensor, "R"], Int[Tensor, "R"]]:
-        """Write ``prefix``, a forced beginning, into all rows.
-
-        Returns for each row the log-probability of ``prefix``, in nats, and the last piece of
-        ``prefix`` (BOS if ``prefix`` is empty).
-        """
-        total = torch.zeros(rows, device=device)
-        token = torch.full((rows,), BOS, device=device)
-        for piece in prefix:
-            logits = to_float32(self.step(token).logits)
-            total = total + logits[:, piece] - logits.logsumexp(dim=1)
-            token = torch.full_like(token, piece)
-        return total, token
-
     def reorder(self, rows: Int[Tensor, "Q"], sentences: Int[Tensor, "M"] | None = None) -> None:
         """Replace the rows by those at the indices ``rows``; an index may repeat or be missing.
 
@@ -170,8 +154,6 @@ class ForcedDecoding(NamedTuple):
     """Log-probability of each piece, in nats; 0 at padding."""
     weights: Float[Tensor, "R T S"]
     """Attention weights of the step that scored each piece; all 0 without attention."""
-    likeliest: tuple[Float[Tensor, "R T K"], Int[Tensor, "R T K"]]
-    """Log-probabilities of the K likeliest pieces at each position, and the pieces."""
 
 
 @torch.no_grad()
@@ -180,32 +162,36 @@ def forced_decode(
     source: Int[Tensor, "N S"],
     lengths: Int[Tensor, "N"],
     target: Int[Tensor, "R T"],
-    likeliest: int = 0,
 ) -> ForcedDecoding:
     """Score known targets, each read as a whole, as in training (forced decoding).
 
     Each of N sentences has W targets, in R = N x W rows. The model must be in evaluation mode.
     ``source`` and ``lengths`` are as for :meth:`DecoderSession.start`. ``target`` holds ids without
-    BOS, padded on the right. A target without EOS is scored as a prefix. ``likeliest`` is K, the
-    number of pieces to list at each position; PAD and BOS are never listed.
+    BOS, padded on the right. A target without EOS is scored as a prefix.
     """
     models = model.models if isinstance(model, Ensemble) else [model]
     source, lengths = (x.repeat_interleave(len(target) // len(x), 0) for x in (source, lengths))
     before = torch.cat([torch.full_like(target[:, :1], BOS), target[:, :-1]], dim=1)
     readouts, weights = zip(*(each(source, lengths, before) for each in models), strict=True)
-    gained, best = [], []
+    gained = []
     width = max(1, LOGIT_ROWS // len(target))  # the logits of all positions may not fit in memory
     for start in range(0, target.shape[1], width):
         part = slice(start, start + width)
         read = zip(models, readouts, strict=True)
         logits = to_float32(_mean_prediction([each.logits(of[:, part]) for each, of in read]))
-        log_sum = logits.logsumexp(dim=2, keepdim=True)
-        gained.append((logits.gather(2, target[:, part, None]) - log_sum).squeeze(2))
-        logits[..., [PAD, BOS]] = -torch.inf
-        best.append((logits - log_sum).topk(likeliest, dim=2))
+        gained.append(logits.gather(2, target[:, part, None]).squeeze(2) - logits.logsumexp(dim=2))
     log_probabilities = torch.cat(gained, dim=1).masked_fill(target == PAD, 0.0)
-    values, pieces = (torch.cat(of, dim=1) for of in zip(*best, strict=True))
-    return ForcedDecoding(log_probabilities, _mean_weights(models, [*weights]), (values, pieces))
+    return ForcedDecoding(log_probabilities, _mean_weights(models, [*weights]))
+
+
+class Seen(NamedTuple):
+    """What the steps of a hypothesis saw, with the end of the sentence if it was reached."""
+
+    weights: Float[Tensor, "T S"]
+    """Attention weights; all 0 without attention."""
+    values: Float[Tensor, "T K"]
+    """Log-probabilities of the likeliest pieces, in nats, the highest first."""
+    pieces: Int[Tensor, "T K"]
 
 
 @dataclass(frozen=True)
@@ -217,6 +203,8 @@ class SearchResult:
     score: float
     log_probability: float
     capped: bool
+    seen: Seen | None = field(default=None, compare=False)
+    """None without ``choices``."""
 
 
 def ban_pieces(logits: Float[Tensor, "R V"], config: DecodingConfig) -> None:

@@ -50,7 +50,7 @@ class Hypothesis:
     """The other hypotheses of ``n_best``, best first."""
     choices: list[list[tuple[str, float]]] = field(default_factory=list)
     """Likeliest pieces at each position, with their probabilities. The last position is that of the
-    end of the sentence. [] without ``choices=COUNT``."""
+    end of the sentence, unless ``capped``. [] without ``choices=COUNT``."""
     unknown: list[str] = field(default_factory=list)
     """Source words that the model reads as ``<unk>``, each once; with subwords, the parts of words
     that are not in the vocabulary."""

@@ -23,7 +23,13 @@ from seq2seq.config.checks import Count, Natural, check
 from seq2seq.data.tokenization import WORD_START, TextCodec
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
 from seq2seq.decoding.beam_search import beam_search
-from seq2seq.decoding.decoder_session import Ensemble, SearchResult, average_weights, forced_decode
+from seq2seq.decoding.decoder_session import (
+    Ensemble,
+    SearchResult,
+    Seen,
+    average_weights,
+    forced_decode,
+)
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.distributed import SINGLE, ProcessGroup
@@ -183,8 +189,8 @@ class Translator:
             config: settings of the search; None for ``DecodingConfig()``, a beam of 5.
             prefix: beginning of each translation, as text or as pieces. A word that is not in
                 the vocabulary stays in the translation, but the model reads ``<unk>`` in its place.
-            attention: add the attention weights, computed by one more pass over the results.
-            choices: number of likeliest pieces to list for each position, in the same pass.
+            attention: add the attention weights.
+            choices: number of likeliest pieces to list for each position.
             progress: text before the progress bar on a terminal; empty for no bar.
             first_line: line number of the first sentence, for warnings.
             settings: fields of DecodingConfig, such as ``beam=3``; not with ``config``.
@@ -348,12 +354,10 @@ class Translator:
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for pieces in read]
         source = self._padded(ids)
         forced = self.target.vocabulary.encode(wanted.prefix)
-        results = beam_search(self.model, source, lengths, config, forced)
-        unknown = any(UNK in result.ids for n_best in results for result in n_best)
-        attend = self.model.attends and (wanted.attention or (config.replace_unknown and unknown))
-        seen = None
-        if attend or wanted.choices:
-            seen = self._look(source, lengths, results, wanted.choices)
+        attend = self.model.attends and (wanted.attention or config.replace_unknown)
+        allowed = len(self.target.vocabulary) - (3 if config.forbid_unknown else 2)
+        choices = min(wanted.choices, allowed) if attend or wanted.choices else None
+        results = beam_search(self.model, source, lengths, config, forced, choices)
         hypotheses, tokenizers = [], (self.source.tokenizer, self.target.tokenizer)
         for place, pieces in enumerate(read):
             ended = [*pieces, SPECIALS[EOS]]
@@ -361,45 +365,25 @@ class Translator:
             coded = zip(ended, ids[place], strict=True)
             missing = dict.fromkeys(piece.strip(WORD_START) for piece, i in coded if i == UNK)
             n_best = []
-            for rank, result in enumerate(results[place]):
-                weights, choices = seen[place][rank] if seen else (None, [])
-                attention = weights if attend else None
+            for result in results[place]:
+                attention, listed = None, []
+                if attend and result.seen:
+                    attention = result.seen.weights[: len(result.ids), : len(ended)].cpu()
+                if wanted.choices and result.seen:
+                    listed = self._listed(result.seen)
                 found = make_hypothesis(
                     result, self.target, ended, attention, config.replace_unknown, wanted.prefix
                 )
-                found = replace(found, choices=choices, unknown=list(missing), source=texts[place])
+                found = replace(found, choices=listed, unknown=list(missing), source=texts[place])
                 n_best.append(replace(found, tokenizers=tokenizers) if attend else found)
             hypotheses.append(replace(n_best[0], alternatives=n_best[1:]))
         return hypotheses
 
-    def _look(
-        self,
-        source: Int[Tensor, "N S"],
-        lengths: Int[Tensor, "N"],
-        results: list[list[SearchResult]],
-        choices: int,
-    ) -> list[list[tuple[Tensor, list[list[tuple[str, float]]]]]]:
-        """Return attention weights and likeliest pieces of each result (forced decoding)."""
-        most = max(map(len, results))
-        rows = [r.ids for n_best in results for r in [*n_best, *n_best[:1] * (most - len(n_best))]]
-        target = self._padded([[*ids, EOS] for ids in rows])
-        choices = min(choices, len(self.target.vocabulary) - 2)  # without PAD and BOS
-        forced = forced_decode(self.model, source, lengths, target, choices)
-        values, pieces = forced.likeliest
-        parts = forced.weights.cpu(), values.exp().cpu(), pieces.cpu()
-        seen = [part.unflatten(0, (len(results), most)) for part in parts]
-
-        def look(place: int, rank: int, length: int, read: int) -> tuple[Tensor, list[Any]]:
-            weights, probabilities, best = (part[place, rank] for part in seen)
-            rows = zip(best[: length + 1].tolist(), probabilities.tolist(), strict=False)
-            decode = self.target.vocabulary.decode
-            listed = [list(zip(decode(ids), row, strict=True)) for ids, row in rows]
-            return weights[:length, :read].clone(), listed if choices else []
-
-        return [
-            [look(place, rank, len(result.ids), read) for rank, result in enumerate(n_best)]
-            for place, (n_best, read) in enumerate(zip(results, lengths.tolist(), strict=True))
-        ]
+    def _listed(self, seen: Seen) -> list[list[tuple[str, float]]]:
+        """Likeliest pieces of each step, with their probabilities."""
+        shares = seen.values.exp().tolist()
+        names = [self.target.vocabulary.decode(ids) for ids in seen.pieces.tolist()]
+        return [[*zip(*row, strict=True)] for row in zip(names, shares, strict=True)]
 
     def _wanted(self, prefix: str | Sequence[str], attention: bool, choices: int) -> _Wanted:
         if isinstance(prefix, str):

@@ -155,13 +155,22 @@ def test_forced_scores_and_weights_are_those_of_the_steps(each):
         assert (found.log_probabilities[row, len(target) :] == 0).all()
 
 
-def test_the_likeliest_pieces_of_a_position_are_those_of_the_step():
-    model, sentences = TableModel(), random_sentences(3, seed=1)
-    targets = random_sentences(3, seed=2)
-    values, pieces = forced_decode(model, *pad(sentences), pad(targets)[0], 3).likeliest
-    for row, target in enumerate(targets):
-        for step in range(len(target)):
-            scores, _ = next_step(model, sentences[row], target[:step])
-            ranked = sorted(set(range(PIECES)) - {PAD, BOS}, key=lambda i: -scores[i])[:3]
-            assert pieces[row, step].tolist() == ranked
-            assert values[row, step].tolist() == pytest.approx([scores[i] for i in ranked], 1e-4)
+@pytest.mark.parametrize("settings", [{}, {"beam": 1}, {"n_best": 4}, {"max_extra": 1}])
+@pytest.mark.parametrize("prefix", [(), (4, 6)])
+def test_a_hypothesis_has_the_weights_and_likeliest_pieces_of_its_own_steps(settings, prefix):
+    """Of all steps, also those before sentences of the batch were dropped."""
+    config = DecodingConfig(**{"beam": 4, "max_ratio": 1.0, "max_extra": 6, **settings})
+    model, sentences = table(2), random_sentences(12, seed=1, longest=9)
+    found = beam_search(model, *pad(sentences), config, prefix, choices=3)
+    assert found == beam_search(model, *pad(sentences), config, prefix)
+    for sentence, hypotheses in zip(sentences, found, strict=True):
+        for one in hypotheses:
+            target = [*one.ids, *[EOS] * (not one.capped)]
+            assert [len(part) for part in one.seen] == [len(target)] * 3
+            for step in range(len(target)):
+                scores, weights = next_step(model, sentence, target[:step])
+                torch.testing.assert_close(one.seen.weights[step, : len(sentence)], weights)
+                ranked = sorted(set(range(PIECES)) - {PAD, BOS}, key=lambda i: -scores[i])[:3]
+                assert one.seen.pieces[step].tolist() == ranked
+                expected = [scores[i] for i in ranked]
+                assert one.seen.values[step].tolist() == pytest.approx(expected, abs=1e-4)
