@@ -131,7 +131,7 @@ class WeightAverage:
     def __init__(self, model: nn.Module, wanted: bool) -> None:
         self.parameters = [*model.parameters()] if wanted else []
         self.others = [parameter.detach().clone() for parameter in self.parameters]
-        """The average; in the context :meth:`in_model`, the weights that training goes on from."""
+        """The average; in the context :meth:`in_model`, the weights for the next update."""
 
     def add(self, update: int) -> None:
         """Move the average towards the weights after ``update``, counted from 1."""

@@ -42,7 +42,7 @@ NOT_PART_OF_A_RUN = (
 """Settings that may change when a run resumes, for example paths, logging and the device. Text is
 compared by its hashes, not by its path."""
 LIMITS = ("training.max_epochs", "training.max_updates", "training.patience")
-"""Settings that end a training. If a limit grows, the run goes on as if it had started with the
+"""Settings that end a training. If a limit grows, the run continues as if it had started with the
 new value. Under schedule=linear only patience may change, because the learning rate depends on the
 other limits."""
 REMEDY = "choose another name=, seed= or output=, or move the run folder away"

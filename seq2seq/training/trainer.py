@@ -43,7 +43,7 @@ ADVICE = (
 
 
 def train_run(config: TrainConfig) -> RunFolder:
-    """Train one system into its run folder; an interrupted training goes on where it stopped.
+    """Train one system into its run folder; an interrupted training continues where it stopped.
 
     UserError if the device is missing; other errors as in :func:`prepare` and :meth:`Trainer.run`.
     """
@@ -310,7 +310,7 @@ class Trainer:
 
         If training ended between two validations, ``before`` is the state before this validation.
         The newest checkpoint gets this state. If the metric improved, the earlier best checkpoint
-        is set aside. So if limits grow, training goes on as if it had not ended.
+        is set aside. So if limits grow, training continues as if it had not ended.
         """
         progress, metric = self.progress, self.config.training.early_stopping_metric
         with self.average.in_model():
