@@ -3,6 +3,7 @@
 python benchmarks/training.py sizes=[m,l] paths=[plain,fast] attention=[additive,local_p]
 """
 
+import itertools
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -35,7 +36,7 @@ from seq2seq.model.fast import choose
 from seq2seq.model.fast.choose import kernels
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.loss import Gradients
-from seq2seq.training.optimization import build_optimizer, clipped_step
+from seq2seq.training.optimization import WeightAverage, build_optimizer, clipped_step
 
 log = logging.getLogger(__name__)
 
@@ -138,6 +139,8 @@ def start(path: str, workload: Workload) -> Training:
     precision = {"plain": "fp32", "plain-bf16": "bf16", "fast-fp32": "fp32"}.get(path, "auto")
     products = choose_precision(precision, device)
     optimizer, batch = build_optimizer(model, settings.optimizer), workload.batch()
+    average = WeightAverage(model, settings.optimizer.schedule == "average")
+    number = itertools.count(1_000)  # at first, an average costs more time than in most updates
     scale = 1 / len(batch.target_cells)
     gradients = Gradients(model, device, products, settings.label_smoothing)
     recorded = device.type == "cuda" and path not in ("plain", "plain-bf16", "fast-calls")
@@ -152,6 +155,7 @@ def start(path: str, workload: Workload) -> Training:
             add = gradients.add if recorded else gradients.by_calls
             clipped_step(optimizer, settings.clip_norm, add(batch, scale))
             optimizer.zero_grad(set_to_none=not recorded)
+            average.add(next(number))
 
     with choosing():
         name = kernels(device, products)

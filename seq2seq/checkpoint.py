@@ -3,7 +3,7 @@
 - ``model.safetensors``: every parameter and buffer
 - ``optimizer.safetensors``: moments and step counters (optional)
 - ``unaveraged.safetensors``: if the model's weights are an average (schedule=average), the weights
-  for the next update
+  that the next update changes
 - ``rng.safetensors``: states of PyTorch's random generators (optional)
 - ``state.json``: the trainer's progress, such as update, epoch, best metric
 - ``config.json``: the :class:`~seq2seq.config.TrainConfig` of the training
@@ -127,8 +127,8 @@ def save_checkpoint(
     """Write a checkpoint to ``directory``, replacing the one that is there.
 
     Without ``optimizer``, training cannot resume from the checkpoint. If the model's weights are an
-    average, ``unaveraged`` holds the weights for the next update. UserError if a file cannot be
-    written, most often because the disk is full.
+    average, ``unaveraged`` holds the weights that the next update changes. UserError if a file
+    cannot be written, most often because the disk is full.
     """
     try:
         with replacing_folder(directory) as folder:

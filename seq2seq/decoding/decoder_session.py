@@ -24,8 +24,9 @@ IDLE_SHARE = 0.2
 """Fraction of finished sentences at which a batch drops them. Dropping copies the unfinished
 sentences, so finished sentences are not dropped one by one."""
 
-LOGIT_ROWS = 128
-"""Number of positions whose logits forced decoding computes together."""
+CELLS = 2_048
+"""Largest number of target positions, padding included, that forced decoding reads together. So its
+memory does not grow with the batch."""
 
 
 class Ensemble(nn.Module):
@@ -85,20 +86,15 @@ class DecoderSession:
         model: TranslationModel | Ensemble,
         source: Int[Tensor, "N S"],
         lengths: Int[Tensor, "N"],
-        hypotheses: int = 1,
     ) -> "DecoderSession":
-        """Encode the sentences and start ``hypotheses`` rows for each.
+        """Encode the sentences and start a row for each.
 
         ``source`` holds ids that end with EOS, padded on the right; ``lengths`` counts EOS.
         """
         models = model.models if isinstance(model, Ensemble) else [model]
         sources = [model.encode(source, lengths) for model in models]
         states = [model.init_state(read) for model, read in zip(models, sources, strict=True)]
-        session = cls(models, sources, states)
-        if hypotheses > 1:
-            rows = torch.arange(len(source), device=source.device)
-            session.reorder(rows.repeat_interleave(hypotheses))
-        return session
+        return cls(models, sources, states)
 
     def step(self, token: Int[Tensor, "R"]) -> StepScores:
         """Score the pieces that may follow ``token``, the last piece of each row.
@@ -150,9 +146,9 @@ def sentences_to_keep(unfinished: Bool[Tensor, "N"]) -> Int[Tensor, "M"] | None:
 class ForcedDecoding(NamedTuple):
     """The model's scores of known targets."""
 
-    log_probabilities: Float[Tensor, "R T"]
+    log_probabilities: Float[Tensor, "N T"]
     """Log-probability of each piece, in nats; 0 at padding."""
-    weights: Float[Tensor, "R T S"]
+    weights: Float[Tensor, "N T S"]
     """Attention weights of the step that scored each piece; all 0 without attention."""
 
 
@@ -161,31 +157,31 @@ def forced_decode(
     model: TranslationModel | Ensemble,
     source: Int[Tensor, "N S"],
     lengths: Int[Tensor, "N"],
-    target: Int[Tensor, "R T"],
+    target: Int[Tensor, "N T"],
 ) -> ForcedDecoding:
     """Score known targets, each read as a whole, as in training (forced decoding).
 
-    Each of N sentences has W targets, in R = N x W rows. The model must be in evaluation mode.
-    ``source`` and ``lengths`` are as for :meth:`DecoderSession.start`. ``target`` holds ids without
-    BOS, padded on the right. A target without EOS is scored as a prefix.
+    The model must be in evaluation mode. ``source`` and ``lengths`` are as for
+    :meth:`DecoderSession.start`. ``target`` holds ids without BOS, padded on the right. A target
+    without EOS is scored as a prefix.
     """
+    together = max(1, CELLS // target.shape[1])
+    if len(target) > together:
+        split = (x.split(together) for x in (source, lengths, target))
+        found = [forced_decode(model, *part) for part in zip(*split, strict=True)]
+        return ForcedDecoding(*(torch.cat(of) for of in zip(*found, strict=True)))
     models = model.models if isinstance(model, Ensemble) else [model]
-    source, lengths = (x.repeat_interleave(len(target) // len(x), 0) for x in (source, lengths))
     before = torch.cat([torch.full_like(target[:, :1], BOS), target[:, :-1]], dim=1)
     readouts, weights = zip(*(each(source, lengths, before) for each in models), strict=True)
-    gained = []
-    width = max(1, LOGIT_ROWS // len(target))  # the logits of all positions may not fit in memory
-    for start in range(0, target.shape[1], width):
-        part = slice(start, start + width)
-        read = zip(models, readouts, strict=True)
-        logits = to_float32(_mean_prediction([each.logits(of[:, part]) for each, of in read]))
-        gained.append(logits.gather(2, target[:, part, None]).squeeze(2) - logits.logsumexp(dim=2))
-    log_probabilities = torch.cat(gained, dim=1).masked_fill(target == PAD, 0.0)
-    return ForcedDecoding(log_probabilities, _mean_weights(models, [*weights]))
+    read = zip(models, readouts, strict=True)
+    logits = _mean_prediction([each.logits(of_model) for each, of_model in read])
+    gained = logits.gather(2, target[:, :, None]).squeeze(2) - logits.logsumexp(dim=2)
+    gained = gained.masked_fill(target == PAD, 0.0)
+    return ForcedDecoding(gained, _mean_weights(models, [*weights]))
 
 
 class Seen(NamedTuple):
-    """What the steps of a hypothesis saw, with the end of the sentence if it was reached."""
+    """What the steps of a hypothesis saw: a row for each piece, and for EOS if it was reached."""
 
     weights: Float[Tensor, "T S"]
     """Attention weights; all 0 without attention."""

@@ -368,7 +368,8 @@ class Translator:
             for result in results[place]:
                 attention, listed = None, []
                 if attend and result.seen:
-                    attention = result.seen.weights[: len(result.ids), : len(ended)].cpu()
+                    # A copy: a view would keep the weights of the padding, too.
+                    attention = result.seen.weights[: len(result.ids), : len(ended)].clone().cpu()
                 if wanted.choices and result.seen:
                     listed = self._listed(result.seen)
                 found = make_hypothesis(

@@ -15,7 +15,7 @@ from seq2seq.model.attention import build_attention
 from seq2seq.model.decoder import BahdanauDecoder, Decoder, DecoderState, LuongDecoder
 from seq2seq.model.encoder import Encoder, Source, cpu_lstm_supports_bfloat16
 from seq2seq.model.initialization import initialize_paper, initialize_uniform
-from seq2seq.model.layers import Dropout, Embedding
+from seq2seq.model.layers import Dropout, Embedding, to_float32
 
 
 class Step(NamedTuple):
@@ -31,9 +31,9 @@ class Step(NamedTuple):
 class TranslationModel(nn.Module):
     """Encoder and decoder with attention (RNNsearch, Bahdanau et al. 2014) or without (RNNencdec).
 
-    Training calls the model (``forward``) on a whole target. Search calls :meth:`encode` and
-    :meth:`init_state` once, then :meth:`step` word by word. The module stores nothing about a
-    sentence.
+    Training and forced decoding call the model (``forward``) on a whole target. Search calls
+    :meth:`encode` and :meth:`init_state` once, then :meth:`step` word by word. The module stores
+    nothing about a sentence.
     """
 
     def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
@@ -146,8 +146,10 @@ class TranslationModel(nn.Module):
         return fast.decode(self.decoder, embedded, read) or self.decoder(embedded, read)
 
     def logits(self, readouts: Float[Tensor, "*N E"]) -> Float[Tensor, "*N V"]:
-        """Logits of the softmax layer."""
-        return functional.linear(readouts, self.output.weight, self.output.bias)
+        """Logits of the softmax layer; in float32 even under mixed precision."""
+        with torch.autocast(readouts.device.type, enabled=False):
+            arrays = (readouts, self.output.weight, self.output.bias)
+            return functional.linear(*map(to_float32, arrays))
 
     def parameter_counts(self) -> dict[str, int]:
         """Number of trainable parameters by part; a tied matrix counts once, in ``embeddings``."""

@@ -118,8 +118,8 @@ class WeightAverage:
     r"""Average of the weights over about the last tenth of the updates so far.
 
     At a constant learning rate, the weights move around a better point. Their average is near it
-    (Polyak & Juditsky 1992). So it brings what a falling rate brings, but training need not know
-    its end. After update u, the average a moves towards the weights w:
+    (Polyak & Juditsky 1992). It helps like a falling rate, but the end of training need not be
+    known. After update u, the average a moves towards the weights w:
 
     .. math::
         a \leftarrow a + \min(1, \frac{k}{u / 10}) (w - a)
@@ -131,7 +131,12 @@ class WeightAverage:
     def __init__(self, model: nn.Module, wanted: bool) -> None:
         self.parameters = [*model.parameters()] if wanted else []
         self.others = [parameter.detach().clone() for parameter in self.parameters]
-        """The average; in the context :meth:`in_model`, the weights for the next update."""
+        """The average; in the context :meth:`in_model`, what the next update changes."""
+        self._exchange()
+        for module in model.modules() if wanted else ():
+            if isinstance(module, nn.LSTM):
+                module.flatten_parameters()  # on a GPU, an LSTM needs its weights side by side
+        self._exchange()
 
     def add(self, update: int) -> None:
         """Move the average towards the weights after ``update``, counted from 1."""

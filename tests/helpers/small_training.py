@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
-from seq2seq.checkpoint import load_checkpoint
+from seq2seq.checkpoint import UNAVERAGED, load_checkpoint
 from seq2seq.data.preparation import prepare
 from seq2seq.distributed import SINGLE
 from seq2seq.training.checkpoint_manager import codec_folder
@@ -62,7 +63,9 @@ def outcome(run) -> tuple[dict, list[dict], dict]:
     tensors = {}
     for folder in (run.best, run.newest()[0]):
         found = load_checkpoint(folder, CPU)
-        for name, tensor in {**found.model.state_dict(), **found.rng}.items():
+        unaveraged = folder / UNAVERAGED
+        others = load_file(unaveraged) if unaveraged.exists() else {}
+        for name, tensor in {**found.model.state_dict(), **found.rng, **others}.items():
             tensors[f"{folder.name}: {name}"] = tensor.numpy().tobytes()
     progress = {k: v for k, v in asdict(run.record().progress).items() if k not in CLOCK}
     return tensors, metrics(run), progress

@@ -124,7 +124,8 @@ def reply(browser, number, status=200, **changes):
         answer |= {"text": changes.get("text", " ".join(answer["pieces"]))}
         columns = [1 / len(answer["source_pieces"])] * len(answer["source_pieces"])
         answer["attention"] = [columns] * len(answer["pieces"])
-        answer["choices"] = [[["ONE", 0.5], ["</s>", 0.3]]] * (len(answer["pieces"]) + 1)
+        positions = len(answer["pieces"]) + (not answer["capped"])
+        answer["choices"] = [[["ONE", 0.5], ["</s>", 0.3]]] * positions
         systems.append(answer)
     told = {"systems": systems} if status == 200 else {"error": "It failed."}
     browser.execute_script("asked[arguments[0]].reply(...arguments[1])", number, [status, told])
@@ -160,6 +161,13 @@ def test_two_choices_at_once_both_count(held):
     one(page, ".card > button").click()
     reply(page, 4)
     assert (translations(page)["A"], undone(page)) == (["THE", "DOG"], 1)
+
+
+def test_the_end_of_a_cut_translation_without_choices_cannot_be_pressed(held):
+    page = held()
+    reply(page, 0, capped=True)
+    ends = [card.find_element("css selector", ".end") for card in shown(page, ".card")]
+    assert [end.is_enabled() for end in ends] == [False, False]
 
 
 @pytest.mark.parametrize("number", [0, 1])

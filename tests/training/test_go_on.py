@@ -42,6 +42,8 @@ UPDATES = {"validate_every": 5, "log_every": 3, "early_stopping_metric": "bleu"}
 GROWTH = [
     # at the end of an epoch, with a validation
     ({"schedule": "constant"}, {}, [{"max_epochs": 1}, {"max_epochs": 2}]),
+    # with an average that is no longer the newest weights
+    ({"schedule": "average"}, UPDATES, [{"max_updates": 13}, {"max_updates": 19}]),
     # between two validations and two lines of metrics, with patience for no more of them
     (
         INVERSE,

@@ -2,7 +2,7 @@
 
 :class:`seq2seq.model.translation.TranslationModel` tries :func:`decode` before
 :meth:`Decoder.forward`, and :func:`step` before :meth:`Decoder.step`. Both functions return None if
-they do not support the case. The softmax layer is in ``loss`` for training, and in :func:`logits`
+they do not support the case. Their softmax layer is in ``loss`` for training, and in :func:`logits`
 for search. ``scan`` is the recurrence as one operation. ``operations`` has the parts of the
 recurrence, of the loss and of search in plain PyTorch; ``cpp`` and ``gpu`` have compiled versions.
 """

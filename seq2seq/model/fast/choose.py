@@ -69,19 +69,20 @@ def try_out(compiled: Operations, device: torch.device) -> None:
     keys, query, vector = draw(b, s, a), draw(b, a), draw(a)
     annotations, context = draw(b, s, h), empty(b, h)
     weights, d_scores = scores.softmax(dim=1), draw(b, s) * mask
-    cases: dict[str, list[Any]] = {
-        "cell": [gates, draw(b, 4 * h), hidden, empty(b, 4 * h), context, context, context],
-        "cell_backward": [gates.sigmoid(), hidden, draw(b, h), hidden, draw(b, h), gates],
-        "attend": [scores, annotations, context, context],
-        "attend_backward": [hidden, weights, annotations, empty(b, s)],
-        "scores": [keys, query, vector, mask, empty(b, s)],
-        "scores_backward": [keys, query, vector, d_scores, empty(b, a), keys, query],
-        "softmax_loss": [draw(b, v), draw(v), targets, 0.1, 1.0, draw(v)],
-        "logsumexp": [draw(b, v)],
-        "topk": [draw(b, v), 2],
-        "product": [hidden, draw(v, h), draw(v)],
-    }
-    for name, arguments in cases.items():
+    cases: list[tuple[str, list[Any]]] = [
+        ("cell", [gates, draw(b, 4 * h), hidden, empty(b, 4 * h), context, context, context]),
+        ("cell_backward", [gates.sigmoid(), hidden, draw(b, h), hidden, draw(b, h), gates]),
+        ("attend", [scores, annotations, context, context]),
+        ("attend_backward", [hidden, weights, annotations, empty(b, s)]),
+        ("scores", [keys, query, vector, mask, empty(b, s)]),
+        ("scores_backward", [keys, query, vector, d_scores, empty(b, a), keys, query]),
+        ("softmax_loss", [draw(b, v), draw(v), targets, 0.1, 1.0, draw(v)]),
+        ("logsumexp", [draw(b, v)]),
+        ("topk", [draw(b, v), 2]),
+        ("product", [hidden, draw(v, h), draw(v)]),
+        ("product", [draw(b, 64).bfloat16().float(), draw(v, 64).bfloat16(), draw(v)]),
+    ]
+    for name, arguments in cases:
         results = []
         for operations in (compiled, _PLAIN):
             own = [x.clone() if isinstance(x, Tensor) else x for x in arguments]

@@ -222,7 +222,10 @@ class Operations:
     def product(
         self, rows: Float[Tensor, "R X"], weight: Float[Tensor, "Y X"], bias: Float[Tensor, "Y"]
     ) -> Float[Tensor, "R Y"]:
-        """Linear layer for few rows, in float32; only ``weight`` may be bfloat16."""
+        """Linear layer for few rows, in float32; only ``weight`` may be bfloat16.
+
+        Then a processor that multiplies bfloat16 numbers rounds ``rows``, too.
+        """
         return functional.linear(rows, to_float32(weight), bias)
 
 

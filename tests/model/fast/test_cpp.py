@@ -72,6 +72,13 @@ def test_a_product_of_few_rows_is_that_of_exact_arithmetic(native, width, dtype)
         torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-5)
 
 
+def test_a_product_rounds_rows_to_bfloat16_at_most(native):
+    weight, rows, bias = torch.randn(101, 130).bfloat16(), torch.randn(7, 130), torch.randn(101)
+    exact = torch.nn.functional.linear(rows.double(), weight.double(), bias.double())
+    sums = torch.nn.functional.linear(rows.abs().double(), weight.abs().double())
+    assert ((native.product(rows, weight, bias) - exact).abs() <= 2**-8 * sums).all()
+
+
 def test_nan_is_never_among_the_largest(native):
     logits = torch.full((1, 200), torch.nan)
     logits[0, [3, 150]] = torch.tensor([-5.0, 2.0])
