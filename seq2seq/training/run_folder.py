@@ -155,15 +155,18 @@ class RunFolder:
         linear = self.config.training.optimizer.schedule == "linear"
         free = {"training.patience"} if linear else {*LIMITS}
         keys = [key for key in old | new if key not in free]
-        for key in sorted(keys, key=LIMITS.__contains__):
-            was, now = old.get(key), new.get(key)
-            if key in LIMITS and isinstance(was, int) and isinstance(now, int) and was < now:
-                raise UserError(self._refusal_to_go_on(key, was, now))
-            if was != now:
-                raise UserError(
-                    f"{self.path} holds a run of another config: {key} was {was} and is now {now}; "
-                    f"{REMEDY}."
-                )
+        changes = {
+            key: (old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)
+        }
+        if changes.keys() <= {*LIMITS}:
+            for key, (was, now) in changes.items():
+                if isinstance(was, int) and isinstance(now, int) and was < now:
+                    raise UserError(self._refusal_to_go_on(key, was, now))
+        if changes:
+            each = ", ".join(
+                f"{key} was {was} and is now {now}" for key, (was, now) in changes.items()
+            )
+            raise UserError(f"{self.path} holds a run of another config: {each}; {REMEDY}.")
 
     def _refusal_to_go_on(self, key: str, was: int, now: int) -> str:
         """Return why ``key`` cannot grow; for a finished run, with a command to train further."""
