@@ -40,9 +40,11 @@ NOTES = [
     "(Luong's order), here it comes first (Bahdanau's) unless the order above is luong; their "
     "output layer reads as many units as the decoder has, ours as many as an embedding.",
     "Batches are each program's own: JoeyNMT's are random, ours hold sentences of like length.",
-    "Averaging the weights (schedule average) is this project's default. OpenNMT-py and Eole can "
-    "average them, too, but do not by default, nor here.",
 ]
+AVERAGES = (
+    "Averaging the weights (schedule average) is this project's default. OpenNMT-py and Eole can "
+    "average them, too, but do not by default, nor here."
+)
 BF16 = {
     "cpu": "bf16 is no setting of JoeyNMT and OpenNMT-py on a processor: an autocast forces it "
     "on them.",
@@ -103,6 +105,7 @@ def benchmark_peers(config: DictConfig) -> Path:
     runs, rows, note = measures[config.measure](comparison)
     if config.measure == "quality":
         draw_quality(runs, path.with_suffix(".png"))
+        note = f"{note} {AVERAGES}"
     notes = [
         note,
         f"Text: {text.pairs:,} pairs {text.source}-{text.target}, "
