@@ -99,12 +99,10 @@ def beam_search(
             beyond = torch.arange(total.shape[1], device=device) >= room[:, None]
             total = total.masked_fill(beyond, -torch.inf)
         written = torch.cat([written[rows.flatten()], piece.flatten()[:, None]], dim=1)
-        score = total / divisors[length]
-
         ids = written.unflatten(0, total.shape)
         at_end = (piece == EOS) & (total > -torch.inf)
         if bool(at_end.any()):
-            finished.add(alive, at_end, ids, rows, total, score)
+            finished.add(alive, at_end, ids, rows, total, total / divisors[length])
             total = total.masked_fill(at_end, -torch.inf)
 
         kept = None
@@ -115,7 +113,7 @@ def beam_search(
                 finished.capped[alive] |= cut
                 if bool(cut.any()):
                     whole = cut[:, None] & (total > -torch.inf)
-                    finished.add(alive, whole, ids, rows, total, score)
+                    finished.add(alive, whole, ids, rows, total, total / divisors[length])
             reachable = total.amax(dim=1) / divisors[cap]
             unfinished = (reachable > finished.threshold(config.n_best)[alive]) & (cap > length)
             kept = sentences_to_keep(unfinished)
@@ -123,11 +121,12 @@ def beam_search(
         if kept is not None:
             if not len(kept):
                 break
-            alive, total, rows, ids = alive[kept], total[kept], rows[kept], ids[kept]
-        session.reorder(rows.flatten(), kept)
+            alive, total, rows = alive[kept], total[kept], rows[kept]
+            written = ids[kept].flatten(0, 1)
+        rows = rows.flatten()
+        session.reorder(rows, kept)
         if history:
-            history.parents.append(rows.flatten())
-        written = ids.flatten(0, 1)
+            history.parents.append(rows)
         token = written[:, -1]
 
     return finished.best(config.n_best, history)
