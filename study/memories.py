@@ -159,7 +159,7 @@ def longer_page(
         ("Known bits of a long sentence, by the amount of training", text),
         ("sentence pairs, each read once", axis),
         lines,
-        "Known bits: loss of a target-only model, trained on as many pairs, minus the system's.",
+        "Known bits: loss of a target-only model after the same training, minus the system's.",
         log="x",
     )
     return {"md": markdown, "svg": figure}

@@ -141,7 +141,7 @@ def test_the_score_of_a_real_model_is_its_forced_score(kind, beam):
 
 @pytest.mark.parametrize("count", [5, 400])
 def test_forced_scores_and_weights_are_those_of_the_steps(count):
-    """Of so many targets that they are read in several parts, too."""
+    """400 targets are read in several parts."""
     model, sentences = TableModel(), random_sentences(count, seed=1)
     targets = random_sentences(count, seed=2)
     targets[1] = targets[1][:-1] or [4]  # unfinished
