@@ -6,25 +6,25 @@ model reads R = N x W rows; the rows of one sentence are next to each other.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2seq.config import DecodingConfig
-from seq2seq.data.vocabulary import BOS, EOS, PAD
+from seq2seq.data.vocabulary import BOS, EOS
 from seq2seq.decoding.decoder_session import (
     DecoderSession,
     Ensemble,
     SearchResult,
     Seen,
-    ban_pieces,
+    banned_pieces,
     length_caps,
     length_divisors,
     sentences_to_keep,
 )
 from seq2seq.model.fast.choose import choose_operations
+from seq2seq.model.fast.operations import Extensions
 from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 
@@ -68,41 +68,40 @@ def beam_search(
     shortest, longest = int(caps.min()), int(caps.max())
     divisors = length_divisors(longest, config).to(device)
     session = DecoderSession.start(model, source, lengths)
-    finished = FinishedHypotheses(batch, config.beam, longest, device)
-    history = None if choices is None else History(choices)
+    finished = FinishedHypotheses(batch, config.beam, device)
+    history = History(choices)
 
     alive = torch.arange(batch, device=device)  # the N sentences
     # Log-probabilities, N x W; -inf where the hypothesis or its sentence is finished.
     total = torch.zeros(batch, 1, device=device)
     token = torch.full((batch,), BOS, device=device)
-    written = token.new_tensor(prefix).expand(batch, -1)
+    banned = token.new_tensor(banned_pieces(config))
+
+    def extend(logits: Float[Tensor, "R V"]) -> Extensions:
+        operations = choose_operations(device, torch.float32, logits.dtype)
+        count = min(max(config.beam, choices or 1), logits.shape[1])
+        return operations.extend(logits, banned, total, config.beam, count)
+
     for forced in prefix:
-        scores = session.step(token)
-        logits = to_float32(scores.logits)
-        total = total + (logits[:, forced] - logits.logsumexp(dim=1))[:, None]
-        if history:
-            history.add(scores.weights, *_likeliest(logits, config, history.choices))
-            history.parents.append(alive)
-        token = torch.full_like(token, forced)
+        logits, weights = session.step(token)
+        wide = to_float32(logits)
+        gained = wide[:, forced] - wide.logsumexp(dim=1)  # before a piece is banned
+        history.see(weights, extend(logits))
+        total, token = total + gained[:, None], torch.full_like(token, forced)
+        history.move(alive, token)
 
     for length in range(len(prefix) + 1, longest + 1):
-        width = total.shape[1]
-        scores = session.step(token)
-        most = max(config.beam, history.choices if history else 0)
-        gained, pieces = _likeliest(scores.logits, config, most)
-        if history:
-            history.add(scores.weights, gained, pieces)
-        total, parent, piece = _extend(total, gained, pieces, config.beam)
-        rows = torch.arange(len(alive), device=device)[:, None] * width + parent
+        logits, weights = session.step(token)
+        longer = extend(logits)
+        history.see(weights, longer)
+        total, rows, added = longer.total, longer.rows, longer.added
         if finished.any:  # each finished hypothesis takes one place of the beam
             room = config.beam - finished.count[alive]
             beyond = torch.arange(total.shape[1], device=device) >= room[:, None]
             total = total.masked_fill(beyond, -torch.inf)
-        written = torch.cat([written[rows.flatten()], piece.flatten()[:, None]], dim=1)
-        ids = written.unflatten(0, total.shape)
-        at_end = (piece == EOS) & (total > -torch.inf)
+        at_end = (added == EOS) & (total > -torch.inf)
         if bool(at_end.any()):
-            finished.add(alive, at_end, ids, rows, total, total / divisors[length])
+            finished.add(alive, at_end, length, rows, added, total, total / divisors[length])
             total = total.masked_fill(at_end, -torch.inf)
 
         kept = None
@@ -113,7 +112,8 @@ def beam_search(
                 finished.capped[alive] |= cut
                 if bool(cut.any()):
                     whole = cut[:, None] & (total > -torch.inf)
-                    finished.add(alive, whole, ids, rows, total, total / divisors[length])
+                    score = total / divisors[length]
+                    finished.add(alive, whole, length, rows, added, total, score)
             reachable = total.amax(dim=1) / divisors[cap]
             unfinished = (reachable > finished.threshold(config.n_best)[alive]) & (cap > length)
             kept = sentences_to_keep(unfinished)
@@ -121,68 +121,46 @@ def beam_search(
         if kept is not None:
             if not len(kept):
                 break
-            alive, total, rows = alive[kept], total[kept], rows[kept]
-            written = ids[kept].flatten(0, 1)
-        rows = rows.flatten()
+            alive, total, rows, added = alive[kept], total[kept], rows[kept], added[kept]
+        rows, token = rows.flatten(), added.flatten()
         session.reorder(rows, kept)
-        if history:
-            history.parents.append(rows)
-        token = written[:, -1]
+        history.move(rows, token)
 
     return finished.best(config.n_best, history)
 
 
-def _likeliest(
-    logits: Float[Tensor, "R V"], config: DecodingConfig, count: int
-) -> tuple[Float[Tensor, "R C"], Int[Tensor, "R C"]]:
-    """Return the ``count`` likeliest pieces (at most V) and their log-probabilities, best first."""
-    operations = choose_operations(logits.device, torch.float32, logits.dtype)
-    log_sum = operations.logsumexp(logits)
-    ban_pieces(logits, config)
-    best, pieces = operations.topk(logits, max(1, min(count, logits.shape[1])))
-    return best - log_sum[:, None], pieces
-
-
-def _extend(
-    total: Float[Tensor, "N W"], gained: Float[Tensor, "R C"], pieces: Int[Tensor, "R C"], beam: int
-) -> tuple[Float[Tensor, "N K"], Int[Tensor, "N K"], Int[Tensor, "N K"]]:
-    """Return the best extensions by one piece, best first: log-probability, hypothesis, piece."""
-    # The K best extensions of a sentence are among the K best of each of its hypotheses.
-    gained, pieces = gained[:, :beam], pieces[:, :beam]
-    extended = (total[:, :, None] + gained.unflatten(0, total.shape)).flatten(1)
-    kept, index = extended.topk(min(beam, extended.shape[1]), dim=1)
-    return kept, index // gained.shape[1], pieces.reshape(len(total), -1).gather(1, index)
-
-
 class History:
-    """What each step of a search saw, and the way back from a row to the steps before."""
+    """What each step of a search saw and wrote, and the way back from a row to earlier steps."""
 
-    def __init__(self, choices: int) -> None:
-        self.choices = choices
-        self.steps: list[Seen] = []
-        self.parents: list[Tensor] = []
-        """For each step, the rows that the rows of the next step extend."""
+    def __init__(self, choices: int | None) -> None:
+        """Keep the ``choices`` likeliest pieces of each step, and its weights; None for neither."""
+        self._choices = choices
+        self._seen: list[Seen] = []
+        self._moves: list[tuple[Tensor, Tensor]] = []
+        self._ways: list[tuple[list[int], list[int]]] = []
 
-    def add(
-        self,
-        weights: Float[Tensor, "R S"],
-        gained: Float[Tensor, "R C"],
-        pieces: Int[Tensor, "R C"],
-    ) -> None:
-        """Add a step: its attention weights, and log-probabilities of its likeliest pieces."""
-        self.steps.append(Seen(weights, gained[:, : self.choices], pieces[:, : self.choices]))
+    def see(self, weights: Float[Tensor, "R S"], after: Extensions) -> None:
+        """Add what a step saw: its attention weights, and the likeliest pieces."""
+        if (most := self._choices) is not None:
+            self._seen.append(Seen(weights, after.gained[:, :most], after.pieces[:, :most]))
 
-    @cached_property
-    def _ways(self) -> list[list[int]]:
-        return [rows.tolist() for rows in self.parents]
+    def move(self, rows: Int[Tensor, "R"], token: Int[Tensor, "R"]) -> None:
+        """Add the way to the next step: the row that each of its rows extends, and the piece."""
+        self._moves.append((rows, token))
 
-    def follow(self, row: int, steps: int) -> Seen:
-        """Return what the first ``steps`` steps of a hypothesis saw; the last had this ``row``."""
-        rows = [row]
-        for parents in reversed(self._ways[: steps - 1]):
-            rows.append(parents[rows[-1]])
-        path = [*zip(self.steps, reversed(rows), strict=False)]
-        return Seen(*(torch.stack([step[part][row] for step, row in path]) for part in range(3)))
+    def follow(self, row: int, steps: int) -> tuple[list[int], Seen | None]:
+        """Go back from the ``row`` of step ``steps`` (from 1); return what was written and seen."""
+        known = len(self._ways)
+        self._ways += [(rows.tolist(), token.tolist()) for rows, token in self._moves[known:]]
+        written, path = [], [row]
+        for rows, token in reversed(self._ways[: steps - 1]):
+            written.append(token[path[-1]])
+            path.append(rows[path[-1]])
+        if self._choices is None:
+            return written[::-1], None
+        seen = [*zip(self._seen, reversed(path), strict=False)]
+        parts = (torch.stack([step[part][row] for step, row in seen]) for part in range(3))
+        return written[::-1], Seen(*parts)
 
 
 class FinishedHypotheses:
@@ -192,11 +170,14 @@ class FinishedHypotheses:
     last column. Leaving them out with a boolean index would make the CPU wait for the GPU.
     """
 
-    def __init__(self, batch: int, beam: int, longest: int, device: torch.device) -> None:
+    def __init__(self, batch: int, beam: int, device: torch.device) -> None:
         columns = batch, beam + 1
-        self.ids = torch.full((*columns, longest), PAD, device=device)
-        self.rows = torch.zeros(columns, dtype=torch.long, device=device)
+        self.steps = torch.zeros(columns, dtype=torch.long, device=device)
+        """Number of steps of each hypothesis, with those of its forced beginning."""
+        self.rows = torch.zeros_like(self.steps)
         """Row of each hypothesis in its last step."""
+        self.added = torch.zeros_like(self.steps)
+        """Piece that this step added."""
         self.log_probability = torch.full(columns, -torch.inf, device=device)
         self.score = torch.full(columns, -torch.inf, device=device)
         """Score of each hypothesis; -inf in empty columns."""
@@ -210,21 +191,23 @@ class FinishedHypotheses:
         self,
         alive: Int[Tensor, "N"],
         chosen: Bool[Tensor, "N W"],
-        written: Int[Tensor, "N W T"],
+        steps: int,
         rows: Int[Tensor, "N W"],
+        added: Int[Tensor, "N W"],
         total: Float[Tensor, "N W"],
         score: Float[Tensor, "N W"],
     ) -> None:
         """Add the ``chosen`` hypotheses; row n belongs to the sentence ``alive[n]``.
 
-        ``written`` holds ids, ``rows`` the rows of the step that has just been taken, and ``total``
-        log-probabilities in nats.
+        Of step ``steps``, ``rows`` are the rows that were extended, ``added`` the pieces, and
+        ``total`` the log-probabilities in nats.
         """
         self.any, last = True, self.score.shape[1] - 1
         column = (self.count[alive, None] + chosen.cumsum(dim=1) - 1).where(chosen, last)
         sentence = alive[:, None]
-        self.ids[sentence, column, : written.shape[2]] = written
+        self.steps[sentence, column] = steps
         self.rows[sentence, column] = rows
+        self.added[sentence, column] = added
         self.log_probability[sentence, column] = total
         self.score[sentence, column] = score
         self.score[:, last] = -torch.inf
@@ -234,35 +217,25 @@ class FinishedHypotheses:
         """Score of the hypothesis of rank ``wanted`` (1 is best); -inf while there are fewer."""
         return self.score.topk(wanted, dim=1).values[:, -1]
 
-    def best(self, wanted: int, history: "History | None") -> list[list[SearchResult]]:
+    def best(self, wanted: int, history: History) -> list[list[SearchResult]]:
         """Return up to ``wanted`` hypotheses of each sentence, best first.
 
-        Hypotheses of equal score are in the order in which they finished. With ``history``, each
-        has what its steps saw.
+        Hypotheses of equal score are in the order in which they finished.
         """
         scores, order = self.score.sort(dim=1, descending=True, stable=True)
         order = order[:, :wanted]
-        totals = self.log_probability.gather(1, order)
-        ids = self.ids.gather(1, order[:, :, None].expand(-1, -1, self.ids.shape[2]))
-        rows = self.rows.gather(1, order)
-        columns = [part.tolist() for part in (scores[:, :wanted], totals, ids, rows, self.capped)]
+        parts = self.log_probability, self.steps, self.rows, self.added
+        chosen = [scores[:, :wanted], *(part.gather(1, order) for part in parts)]
+        columns = [part.tolist() for part in (self.capped, *chosen)]
         return [_results(history, *sentence) for sentence in zip(*columns, strict=True)]
 
 
-def _results(
-    history: History | None,
-    scores: list[float],
-    totals: list[float],
-    ids: list[list[int]],
-    rows: list[int],
-    capped: bool,
-) -> list[SearchResult]:
+def _results(history: History, capped: bool, *columns: list[float]) -> list[SearchResult]:
     results = []
-    for score, total, padded, row in zip(scores, totals, ids, rows, strict=True):
+    for score, total, steps, row, added in zip(*columns, strict=True):
         if score > -torch.inf:
-            written = [piece for piece in padded if piece != PAD]
-            seen = history.follow(row, len(written)) if history else None
-            pieces = [piece for piece in written if piece != EOS]
-            results.append(SearchResult(pieces, score, total, capped, seen))
+            ids, seen = history.follow(row, steps)
+            ids += [added] if added != EOS else []
+            results.append(SearchResult(ids, score, total, capped, seen))
     # If every score is NaN, the result is an empty translation, which counts as cut.
     return results or [SearchResult([], -torch.inf, -torch.inf, True)]

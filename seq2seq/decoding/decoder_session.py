@@ -203,13 +203,9 @@ class SearchResult:
     """None without ``choices``."""
 
 
-def ban_pieces(logits: Float[Tensor, "R V"], config: DecodingConfig) -> None:
-    """Set the logits of PAD and BOS to -inf, and of UNK if ``config.forbid_unknown`` is set.
-
-    Callers compute the softmax's sum first, so the probabilities of other pieces do not rise.
-    """
-    for piece in [PAD, BOS, UNK] if config.forbid_unknown else [PAD, BOS]:
-        logits[:, piece] = -torch.inf
+def banned_pieces(config: DecodingConfig) -> list[int]:
+    """Return the ids that search never writes: PAD, BOS and, if forbidden, UNK."""
+    return [PAD, BOS, UNK] if config.forbid_unknown else [PAD, BOS]
 
 
 def length_caps(

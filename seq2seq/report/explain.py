@@ -11,7 +11,7 @@ from torch import Tensor
 
 from seq2seq.config import DecodingConfig, ExplainConfig
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
-from seq2seq.decoding.decoder_session import ban_pieces, length_caps
+from seq2seq.decoding.decoder_session import banned_pieces, length_caps
 from seq2seq.decoding.translator import Translator
 from seq2seq.drawing import map_figure, render, short
 from seq2seq.errors import UserError
@@ -69,8 +69,8 @@ def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
         watched = source.scores if model.attends else None
         scores = None if watched is None else watched[0, 0]
         probabilities = logits.softmax(dim=1)[0]
-        ban_pieces(allowed := logits.clone(), search)
-        token = int(allowed.argmax())
+        logits[:, banned_pieces(search)] = -torch.inf
+        token = int(logits.argmax())
         looked = weights[0] if model.attends else None
         query, context = seen.pop()
         steps.append(WordStep(query, scores, looked, context, probabilities, token))

@@ -219,7 +219,7 @@ def _step_of_few(
         decoder.attends_first,
         rows // len(source.mask),
         (weights.shape[1], width, hidden.shape[1], context.shape[1], size),
-        *(embedded.contiguous(), embedded * decoder.word_scale, hidden, cell),
+        *(embedded.contiguous(), float(decoder.word_scale), hidden, cell),
         *(decoder.input_gates.weight, decoder.input_gates.bias, weight),
         *(by_word, *query, source.mask.contiguous(), source.annotations.contiguous()),
         *(decoder.readout_layer.weight, decoder.readout_layer.bias),

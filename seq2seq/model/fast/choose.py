@@ -77,8 +77,7 @@ def try_out(compiled: Operations, device: torch.device) -> None:
         ("scores", [keys, query, vector, mask, empty(b, s)]),
         ("scores_backward", [keys, query, vector, d_scores, empty(b, a), keys, query]),
         ("softmax_loss", [draw(b, v), draw(v), targets, 0.1, 1.0, draw(v)]),
-        ("logsumexp", [draw(b, v)]),
-        ("topk", [draw(b, v), 2]),
+        ("extend", [draw(2 * b, v), torch.tensor([0], device=device), draw(b, 2), 2, 3]),
         ("product", [hidden, draw(v, h), draw(v)]),
         ("product", [draw(b, 64).bfloat16().float(), draw(v, 64).bfloat16(), draw(v)]),
     ]

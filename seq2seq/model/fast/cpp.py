@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from seq2seq.model.fast.operations import LossSums, Operations, dense, row_stride
+from seq2seq.model.fast.operations import Extensions, LossSums, Operations, dense, row_stride
 
 SOURCE = Path(__file__).with_name("operations.cpp")
 # No -ffast-math: it would break infinities. The library is linked without an OpenMP runtime, and
@@ -134,20 +134,26 @@ class CppOperations(Operations):
         likelihood, uniform = sums.sum(dim=0).to(bias.dtype)
         return LossSums(likelihood, uniform)
 
-    def logsumexp(self, logits: Tensor) -> Tensor:
-        sums, stride = logits.new_empty(len(logits), dtype=torch.float32), row_stride(logits)
-        self._call("logsumexp", _is_bfloat16(logits), *logits.shape, logits, stride, sums)
-        return sums
-
-    def topk(self, logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """See :meth:`Operations.topk`; among equal logits, the lowest position comes first."""
-        if not 1 <= count <= logits.shape[1]:
-            raise ValueError(f"topk cannot return the {count} largest of {logits.shape[1]} logits")
-        values = logits.new_empty(len(logits), count, dtype=torch.float32)
-        positions = logits.new_empty(len(logits), count, dtype=torch.int64)
-        sizes, stride = (*logits.shape, count), row_stride(logits)
-        self._call("topk", _is_bfloat16(logits), *sizes, logits, stride, values, positions)
-        return values, positions
+    def extend(
+        self, logits: Tensor, banned: Tensor, total: Tensor, beam: int, count: int
+    ) -> Extensions:
+        """See :meth:`Operations.extend`; among equals, the first comes first."""
+        (rows, words), (sentences, hypotheses) = logits.shape, total.shape
+        if not 1 <= count <= words:
+            raise ValueError(f"there are no {count} likeliest of {words} pieces")
+        near = min(beam, count)
+        likeliest, best = (rows, count), (sentences, min(beam, hypotheses * near))
+        found = Extensions(
+            total.new_empty(likeliest),
+            banned.new_empty(likeliest),
+            total.new_empty(best),
+            banned.new_empty(best),
+            banned.new_empty(best),
+        )
+        sizes, arrays = (rows, words, count, hypotheses, near, best[1]), dense(banned, total)
+        kind, stride = _is_bfloat16(logits), row_stride(logits)
+        self._call("extend", kind, *sizes, logits, stride, len(banned), *arrays, *found)
+        return found
 
     def product(self, rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         results = rows.new_empty(len(rows), len(weight))

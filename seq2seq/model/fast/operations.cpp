@@ -398,6 +398,42 @@ void topk(extent rows, extent words, extent count, const T* logits, extent ld, f
     }
 }
 
+// One step of a search (operations.py, extend): the `count` likeliest pieces after each row and, with
+// the `near` likeliest of these, the `beam` best extensions of each sentence; of equal ones, the
+// first comes first. There are at least `beam` extensions.
+template <typename T>
+void extend(extent rows, extent words, extent count, extent hypotheses, extent near, extent beam,
+            T* logits, extent ld, extent bans, const extent* banned, const float* total,
+            float* gained, extent* pieces, float* best, extent* from, extent* added) {
+    std::vector<float> sums(rows);
+    logsumexp(rows, words, logits, ld, sums.data());
+    for (extent row = 0; row < rows; ++row)
+        for (extent i = 0; i < bans; ++i)
+            put(-std::numeric_limits<float>::infinity(), logits + row * ld + banned[i]);
+    topk(rows, words, count, logits, ld, gained, pieces);
+    for (extent row = 0; row < rows; ++row) {
+        const extent sentence = row / hypotheses * beam;
+        extent kept = std::min(row % hypotheses * near, beam);  // from the sentence's earlier rows
+        for (extent c = 0; c < count; ++c) {
+            gained[row * count + c] -= sums[row];
+            if (c >= near) continue;
+            float value = total[row] + gained[row * count + c];
+            extent slot = kept;
+            for (; slot > 0 && value > best[sentence + slot - 1]; --slot) {
+                if (slot == beam) continue;
+                best[sentence + slot] = best[sentence + slot - 1];
+                from[sentence + slot] = from[sentence + slot - 1];
+                added[sentence + slot] = added[sentence + slot - 1];
+            }
+            if (slot == beam) continue;
+            best[sentence + slot] = value;
+            from[sentence + slot] = row;
+            added[sentence + slot] = pieces[row * count + c];
+            if (kept < beam) ++kept;
+        }
+    }
+}
+
 void additive_scores(extent rows, extent hypotheses, extent positions, extent width,
                      const float* keys, const float* query, const float* vector,
                      const std::uint8_t* mask, float* scores) {
@@ -421,18 +457,19 @@ void additive_scores(extent rows, extent hypotheses, extent positions, extent wi
 }
 
 // One step of a decoder with one layer, a linear readout and no input feeding. With `first` it
-// attends before its LSTM moves, else after. Without `vector`, `context` is given. `stored` is the
-// word without the scale of its embedding; query and readout read it.
+// attends before its LSTM moves, else after. Without `vector`, `context` is given. Query and readout
+// read the word without the scale of its embedding: times `scale`.
 template <typename T>
 void step(extent first, extent rows, extent hypotheses, extent positions, extent e, extent h,
-          extent m, extent a, const float* word, const float* stored, const float* hidden,
+          extent m, extent a, const float* word, float scale, const float* hidden,
           const float* before, const T* input_gates, const float* input_bias, const T* state_gates,
           const T* word_query, const T* query, extent ld_query, const float* vector,
           const float* keys, const std::uint8_t* mask, const float* annotations, const T* readout,
           const float* readout_bias, float* context, float* weights, float* new_hidden,
           float* after, float* mixed) {
-    std::vector<float> asked(rows * h), compared(rows * a), gates(rows * 4 * h),
-        inputs(rows * 4 * h), moved(rows * 4 * h);
+    std::vector<float> stored(word, word + rows * e), asked(rows * h), compared(rows * a),
+        gates(rows * 4 * h), inputs(rows * 4 * h), moved(rows * 4 * h);
+    for (float& number : stored) number *= scale;
     const extent entering = first ? m : 0, read = h + m + (first ? e : 0);
     auto attend_with = [&](const float* state) {
         product(rows, h, a, state, query, ld_query, nullptr, nullptr, compared.data());
@@ -442,7 +479,7 @@ void step(extent first, extent rows, extent hypotheses, extent positions, extent
     };
     if (first && vector) {
         if (word_query)
-            product(rows, e, h, stored, word_query, e, nullptr, hidden, asked.data());
+            product(rows, e, h, stored.data(), word_query, e, nullptr, hidden, asked.data());
         attend_with(word_query ? asked.data() : hidden);
     }
     product(rows, e, 4 * h, word, input_gates, e, input_bias, nullptr, inputs.data());
@@ -455,7 +492,7 @@ void step(extent first, extent rows, extent hypotheses, extent positions, extent
     if (!first && vector) attend_with(new_hidden);
     product(rows, h, e, new_hidden, readout, read, readout_bias, nullptr, mixed);
     product(rows, m, e, context, readout + h, read, nullptr, mixed, mixed);
-    if (first) product(rows, e, e, stored, readout + h + m, read, nullptr, mixed, mixed);
+    if (first) product(rows, e, e, stored.data(), readout + h + m, read, nullptr, mixed, mixed);
 }
 
 // Runs `work` for narrow arrays of bfloat16 or of float32.
@@ -561,17 +598,13 @@ void seq2seq_softmax_loss(extent bf16, extent rows, extent words, void* logits, 
     });
 }
 
-void seq2seq_logsumexp(extent bf16, extent rows, extent words, const void* logits, extent ld,
-                       float* sums) {
+void seq2seq_extend(extent bf16, extent rows, extent words, extent count, extent hypotheses,
+                    extent near, extent beam, void* logits, extent ld, extent bans,
+                    const extent* banned, const float* total, float* gained, extent* pieces,
+                    float* best, extent* from, extent* added) {
     by_type(bf16, [&](auto one) {
-        logsumexp(rows, words, static_cast<const decltype(one)*>(logits), ld, sums);
-    });
-}
-
-void seq2seq_topk(extent bf16, extent rows, extent words, extent count, const void* logits,
-                  extent ld, float* values, extent* places) {
-    by_type(bf16, [&](auto one) {
-        topk(rows, words, count, static_cast<const decltype(one)*>(logits), ld, values, places);
+        extend(rows, words, count, hypotheses, near, beam, static_cast<decltype(one)*>(logits), ld, bans,
+               banned, total, gained, pieces, best, from, added);
     });
 }
 
@@ -584,7 +617,7 @@ void seq2seq_product(extent bf16, extent rows, extent words, extent width, const
 }
 
 void seq2seq_step(extent bf16, extent first, extent rows, extent hypotheses, extent positions,
-                  extent e, extent h, extent m, extent a, const float* word, const float* stored,
+                  extent e, extent h, extent m, extent a, const float* word, float scale,
                   const float* hidden, const float* before, const void* input_gates,
                   const float* input_bias, const void* state_gates, const void* word_query,
                   const void* query, extent ld_query, const float* vector, const float* keys,
@@ -594,7 +627,7 @@ void seq2seq_step(extent bf16, extent first, extent rows, extent hypotheses, ext
     by_type(bf16, [&](auto one) {
         using T = decltype(one);
         auto typed = [](const void* matrix) { return static_cast<const T*>(matrix); };
-        step(first, rows, hypotheses, positions, e, h, m, a, word, stored, hidden, before,
+        step(first, rows, hypotheses, positions, e, h, m, a, word, scale, hidden, before,
              typed(input_gates), input_bias, typed(state_gates), typed(word_query), typed(query),
              ld_query, vector, keys, mask, annotations, typed(readout), readout_bias, context,
              weights, new_hidden, after, mixed);

@@ -20,6 +20,20 @@ from seq2seq.data.vocabulary import PAD
 from seq2seq.model.layers import to_float32
 
 
+class Extensions(NamedTuple):
+    """Pieces that may follow hypotheses, and the best hypotheses that this makes."""
+
+    gained: Float[Tensor, "R C"]
+    """Log-probabilities of the likeliest pieces after each hypothesis, in nats, best first."""
+    pieces: Int[Tensor, "R C"]
+    total: Float[Tensor, "N K"]
+    """Log-probabilities of the best longer hypotheses of each sentence, in nats, best first."""
+    rows: Int[Tensor, "N K"]
+    """Row of the hypothesis that each of them extends."""
+    added: Int[Tensor, "N K"]
+    """Piece that each of them adds."""
+
+
 class LossSums(NamedTuple):
     """The two parts of the loss, each summed over all rows to one number."""
 
@@ -208,16 +222,30 @@ class Operations:
             logits.copy_(gradient)
         return LossSums(likelihood, uniform)
 
-    def logsumexp(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
-        """Logarithm of the sum of e^x over each row, in the wide type."""
-        return to_float32(logits).logsumexp(dim=1)
+    def extend(
+        self,
+        logits: Float[Tensor, "R V"],
+        banned: Int[Tensor, "P"],
+        total: Float[Tensor, "N W"],
+        beam: int,
+        count: int,
+    ) -> Extensions:
+        """Extend hypotheses of log-probabilities ``total`` by one piece; keep the ``beam`` best.
 
-    def topk(
-        self, logits: Float[Tensor, "R V"], count: int
-    ) -> tuple[Float[Tensor, "R K"], Int[Tensor, "R K"]]:
-        """Largest ``count`` logits of each row, wide and in falling order, and their positions."""
-        values, positions = logits.topk(count, dim=1)
-        return to_float32(values), positions
+        Fewer are returned while there are fewer extensions. Also returns the ``count`` likeliest
+        pieces after each hypothesis, at least ``min(beam, V)``. The logits of ``banned`` pieces
+        become minus infinity after the softmax's sum is computed, so the probabilities of other
+        pieces do not rise.
+        """
+        log_sum = to_float32(logits).logsumexp(dim=1)
+        values, pieces = logits.index_fill_(1, banned, -torch.inf).topk(count, dim=1)
+        gained = to_float32(values) - log_sum[:, None]
+        near = min(beam, count)  # the best of a sentence are among the best of each hypothesis
+        extended = (total[:, :, None] + gained[:, :near].unflatten(0, total.shape)).flatten(1)
+        best, index = extended.topk(min(beam, extended.shape[1]), dim=1)
+        first = torch.arange(0, len(logits), total.shape[1], device=logits.device)
+        added = pieces[:, :near].reshape(len(total), -1).gather(1, index)
+        return Extensions(gained, pieces, best, first[:, None] + index // near, added)
 
     def product(
         self, rows: Float[Tensor, "R X"], weight: Float[Tensor, "Y X"], bias: Float[Tensor, "Y"]

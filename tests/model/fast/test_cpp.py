@@ -23,42 +23,58 @@ def native():
 
 @pytest.fixture(params=[torch.float32, torch.bfloat16], ids=["f32", "bf16"])
 def logits(request):
-    """Rows of many equal numbers, far from 0, with banned words, all banned, and ever larger."""
+    """Rows of many equal numbers, far from 0, with -inf, one other number, and ever larger."""
     torch.manual_seed(4)
     logits = (8 * torch.randn(6, 1_003)).round() / 4
     logits[1] += 20_000
     logits[2] -= 20_000
     logits[3, ::2] = -torch.inf
     logits[4] = -torch.inf
+    logits[4, 500] = 3
     logits[5, :400] = torch.linspace(10, 30, 400)
     return logits.to(request.param)
 
 
-def test_logsumexp_are_those_of_exact_arithmetic(native, logits):
+@pytest.mark.parametrize(("beam", "count"), [(1, 1), (5, 8), (64, 64), (2_000, 1_003)])
+@pytest.mark.parametrize("hypotheses", [1, 2, 3])
+def test_an_extension_is_that_of_a_sort_in_exact_arithmetic(
+    native, logits, beam, count, hypotheses
+):
+    total, banned = -torch.rand(6 // hypotheses, hypotheses).round(decimals=1), [0, 7]
+    sums = logits.double().logsumexp(dim=1, keepdim=True)
+    exact = logits.double() - sums
+    exact[:, banned] = -torch.inf
+    largest = logits.where(logits.isfinite(), 0).abs().amax(dim=1, keepdim=True)
+    slack = 1e-5 + 2**-22 * largest.double()  # a difference of large numbers is less exact
+
+    def close(numbers, expected, slack):
+        return ((numbers == expected) | ((numbers - expected).abs() <= slack)).all()
+
+    by_sentence = slack.view_as(total).amax(dim=1, keepdim=True)
     for operations in (native, Operations()):
-        sums = operations.logsumexp(logits)
-        assert sums.dtype == torch.float32
-        exact = logits.double().logsumexp(dim=1)
-        torch.testing.assert_close(sums.double(), exact, rtol=1e-6, atol=1e-5)
-
-
-@pytest.mark.parametrize("count", [1, 5, 64, 1_003])
-def test_the_largest_of_a_row_fall_and_of_equals_the_first_comes_first(native, logits, count):
-    values, places = native.topk(logits, count)
-    assert values.dtype == torch.float32
-    for row, found, where in zip(logits.tolist(), values.tolist(), places.tolist(), strict=True):
-        expected = sorted(range(len(row)), key=lambda place: (-row[place], place))[:count]
-        assert where == expected
-        assert found == [row[place] for place in expected]
-    torch.testing.assert_close(Operations().topk(logits, count)[0], values)
+        found = operations.extend(logits.clone(), torch.tensor(banned), total, beam, count)
+        assert found.gained.dtype == found.total.dtype == torch.float32
+        ranked = exact.sort(dim=1, descending=True, stable=True)
+        assert close(found.gained, ranked.values[:, :count], slack)
+        longer = (total.double()[:, :, None] + exact.unflatten(0, total.shape)).flatten(1)
+        best = longer.sort(dim=1, descending=True).values[:, : found.total.shape[1]]
+        assert close(found.total, best, by_sentence)
+        assert best.shape[1] == min(beam, hypotheses * min(beam, count))
+        within = found.rows % hypotheses * 1_003 + found.added
+        assert close(longer.gather(1, within), best, by_sentence)
+        assert (found.rows // hypotheses == torch.arange(len(total))[:, None]).all()
+        if operations is native:  # of equals, the first comes first
+            assert torch.equal(found.pieces, ranked.indices[:, :count])
+            assert all(len({*row}) == len(row) for row in within.tolist())
 
 
 def test_rows_that_lie_apart_are_read_as_dense_ones(native, logits):
     apart = torch.full((len(logits), 1_010), 1e9, dtype=logits.dtype)[:, :1_003]
     apart.copy_(logits)
-    assert torch.equal(native.logsumexp(apart), native.logsumexp(logits))
-    for found, dense in zip(native.topk(apart, 5), native.topk(logits, 5), strict=True):
-        assert torch.equal(found, dense)
+    given = torch.tensor([0]), torch.zeros(3, 2), 4, 5
+    both = native.extend(apart, *given), native.extend(logits, *given)
+    for found, dense in zip(*both, strict=True):
+        torch.testing.assert_close(found, dense, rtol=0, atol=0, equal_nan=True)
 
 
 @pytest.mark.parametrize("width", [3, 8, 130])
@@ -79,17 +95,20 @@ def test_a_product_rounds_rows_to_bfloat16_at_most(native):
     assert ((native.product(rows, weight, bias) - exact).abs() <= 2**-8 * sums).all()
 
 
-def test_nan_is_never_among_the_largest(native):
-    logits = torch.full((1, 200), torch.nan)
+def test_after_nan_all_pieces_are_of_the_vocabulary(native):
+    logits = torch.full((2, 200), torch.nan)
     logits[0, [3, 150]] = torch.tensor([-5.0, 2.0])
-    values, places = native.topk(logits, 3)
-    assert values[0].tolist() == [2.0, -5.0, -torch.inf]
-    assert places[0, :2].tolist() == [150, 3]
+    found = native.extend(logits, torch.tensor([0]), torch.zeros(1, 2), 3, 4)
+    assert found.gained.isnan().all()
+    assert found.total.isnan().all()
+    assert found.pieces[0, :2].tolist() == [150, 3]
+    assert all(((part >= 0) & (part < 200)).all() for part in (found.pieces, found.added))
+    assert ((found.rows >= 0) & (found.rows < 2)).all()
 
 
 def test_what_lies_outside_of_an_array_is_refused(native):
-    with pytest.raises(ValueError, match="4 largest of 3"):
-        native.topk(torch.zeros(2, 3), 4)
+    with pytest.raises(ValueError, match="4 likeliest of 3"):
+        native.extend(torch.zeros(2, 3), torch.tensor([0]), torch.zeros(2, 1), 2, 4)
     given = arguments("softmax_loss", ODD, torch.float32)
     given["targets"][3] = ODD.V
     with pytest.raises(IndexError, match="vocabulary of 19"):
