@@ -8,8 +8,6 @@ text at a time. This module does not import torch, so that a worker starts quick
 
 import multiprocessing
 import os
-import signal
-import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -26,6 +24,7 @@ from tqdm import tqdm
 from seq2seq.data.text import ParallelText, read_pairs, word_count
 from seq2seq.data.tokenization import Tokenizer
 from seq2seq.errors import UserError
+from seq2seq.interruption import follow_parent
 
 CHUNK = 1_000
 """Number of pairs that a worker tokenises at a time."""
@@ -175,16 +174,7 @@ _given: tuple[Tokenizer, Tokenizer, int]  # set in worker processes only
 def _start_worker(source: Tokenizer, target: Tokenizer, max_pieces: int) -> None:
     global _given
     _given = source, target, max_pieces
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the parent ends its workers
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """End this worker when its parent has ended; a killed parent cannot tell its workers."""
-    parent = multiprocessing.parent_process()
-    assert parent
-    parent.join()
-    os._exit(1)
+    follow_parent()
 
 
 def _work(pairs: list[Pair]) -> Chunk:

@@ -25,7 +25,7 @@ from seq2seq.report import tables
 from seq2seq.report.attention_figure import attention_figure, focus_figure, mean_by_bucket
 from seq2seq.report.findings import change_in_words, conclusion, findings
 from seq2seq.report.length_figure import heatmap, length_figure
-from seq2seq.report.live.page import comparison_page
+from seq2seq.report.live.contents import comparison_page
 from seq2seq.report.loss_figure import learning_curves, position_figure
 from seq2seq.report.page import render_page
 from seq2seq.report.sentences import examples
@@ -48,7 +48,7 @@ def compare(config: CompareConfig) -> Comparison:
 
     Writes table.md, table.tex (the first table), table.csv (BLEU without rounding), scores.json
     (scores and gaps), page.html, and live.html with the systems that fit into it
-    (:mod:`seq2seq.report.live.page`). Draws these figures as .png and .svg:
+    (:mod:`seq2seq.report.live.contents`). Draws these figures as .png and .svg:
 
     - ``figure``: BLEU by source length, also as .pdf;
     - ``heatmap``: BLEU by system and source length, for more than four systems;

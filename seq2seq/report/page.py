@@ -24,7 +24,7 @@ from seq2seq.evaluation.translations import AttentionMap
 from seq2seq.looks import DARK
 from seq2seq.report.findings import conclusion, headline
 from seq2seq.report.length_figure import length_figure
-from seq2seq.report.live.page import evaluated_checkpoint
+from seq2seq.report.live.contents import evaluated_checkpoint
 from seq2seq.report.sentences import Example, longest_bucket, runs_of_words
 from seq2seq.report.tables import DAGGER, Table, heading, score_text, with_interval
 

@@ -1,7 +1,10 @@
 """The server's routes: the page, and a JSON interface for any program."""
 
 import asyncio
+import logging
+import signal
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,7 +21,9 @@ from seq2seq.config import from_json
 from seq2seq.errors import UserError
 from seq2seq.files import parse_object
 from seq2seq.report.live.page import content_policy
-from seq2seq.serve.service import Question, Service
+from seq2seq.serve.service import LOST, Question, Service
+
+log = logging.getLogger(__name__)
 
 DESCRIPTION = Path(__file__).with_name("openapi.json")
 MOST_WAITING = 8
@@ -62,6 +67,11 @@ def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
             sentence = f"There is no {what} here; see /openapi.json."
         return JSONResponse({"error": sentence}, status)
 
+    async def lost(_: Request, error: Exception) -> Response:
+        log.error(LOST)
+        signal.raise_signal(signal.SIGTERM)  # the server ends; whoever keeps it up starts it again
+        return JSONResponse({"error": LOST}, 503)
+
     async def broken(_: Request, error: Exception) -> Response:
         return JSONResponse({"error": "The server failed; its terminal says why."}, 500, headers)
 
@@ -83,7 +93,12 @@ def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
     }
     routes = [Route(path, response, methods=["GET"]) for path, response in fixed.items()]
     routes.append(Route("/api/translate", translate, methods=["POST"]))
-    handlers: Any = {HTTPException: refused, UserError: refused, Exception: broken}
+    handlers: Any = {
+        HTTPException: refused,
+        UserError: refused,
+        BrokenProcessPool: lost,
+        Exception: broken,
+    }
     guarded = [Middleware(BaseHTTPMiddleware, dispatch=guard)]
     return Starlette(routes=routes, middleware=guarded, exception_handlers=handlers)
 

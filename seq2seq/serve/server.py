@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from seq2seq.config import ServeConfig
 from seq2seq.errors import UserError
-from seq2seq.serve.service import Question, Service
+from seq2seq.serve.service import Service
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +28,6 @@ def serve(config: ServeConfig) -> None:
 
     with _listening(config) as listener:
         service = Service.load(config)
-        for _ in range(2):  # the first sentences take longer
-            service.answer(Question(text="a first sentence ."))
         app = build_app(service, frozenset({*OWN_NAMES, config.host, *config.names}))
         settings = uvicorn.Config(
             app,
@@ -39,7 +37,7 @@ def serve(config: ServeConfig) -> None:
             timeout_graceful_shutdown=5,
         )
         host = f"[{config.host}]" if ":" in config.host else config.host
-        systems = ", ".join(service.translators)
+        systems = ", ".join(service.processes)
         log.info("Open http://%s:%d/ (%s). Ctrl-C ends.", host, listener.getsockname()[1], systems)
         with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it again at its end
             uvicorn.Server(settings).run(sockets=[listener])

@@ -15,14 +15,8 @@ from helpers.word_models import ENGLISH, rounded_translator, save_words, word_ch
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import EvaluationConfig, TokenizationConfig
 from seq2seq.evaluation.comparison import compare_systems
-from seq2seq.report.live.page import (
-    LARGEST,
-    comparison_page,
-    obstacle,
-    packed,
-    ready_sentences,
-    render_live,
-)
+from seq2seq.report.live.contents import LARGEST, comparison_page, obstacle, packed, ready_sentences
+from seq2seq.report.live.page import render_live
 
 CPU = torch.device("cpu")
 

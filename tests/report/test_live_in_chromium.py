@@ -14,7 +14,8 @@ from helpers.chromium import (
 )
 from helpers.word_models import rounded_translator, sentences, word_checkpoint
 
-from seq2seq.report.live.page import describe, packed, render_live
+from seq2seq.report.live.contents import packed
+from seq2seq.report.live.page import describe, render_live
 
 pytest.importorskip("selenium")
 from selenium.webdriver.common.action_chains import ActionChains

@@ -12,7 +12,6 @@ import urllib.error
 import urllib.request
 
 import pytest
-import torch
 from helpers.commands import ROOT, quick
 from helpers.tiny_translator import SENTENCES, save_tiny
 from helpers.word_models import save_words
@@ -43,12 +42,7 @@ def runs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def service(runs):
     checkpoints = [str(runs["a"]), str(runs["c"]), [str(runs["a"]), str(runs["b"])]]
-    threads = torch.get_num_threads()
-    torch.set_num_threads(4)  # its systems answer side by side
-    try:
-        return Service.load(ServeConfig(checkpoint=checkpoints, precision="fp32"))
-    finally:
-        torch.set_num_threads(threads)
+    return Service.load(ServeConfig(checkpoint=checkpoints, precision="fp32"))
 
 
 class Client:
@@ -115,7 +109,7 @@ def test_answers_are_those_of_the_translator(client, service, runs):
 
 
 def test_systems_answer_side_by_side_as_one_by_one(service):
-    names = sorted([*service.translators] * 2)  # one model also answers twice at once
+    names = sorted([*service.processes] * 2)  # one model also answers twice at once
     asked = [[name] for name in names] + [names]
     found = [service.answer(Question(text=SENTENCES[0], systems=systems)) for systems in asked]
     for answer in itertools.chain.from_iterable(found):
@@ -214,7 +208,7 @@ class SlowService(Service):
 def test_eight_at_once_are_answered_and_more_are_asked_to_come_again(service):
     slow = SlowService(**vars(service))
     app = application.build_app(slow, HOSTS)
-    system = next(iter(service.translators))
+    system = next(iter(service.processes))
     expected = {text: service.answer(Question(text=text, systems=[system])) for text in SENTENCES}
     questions = [{"text": text, "systems": [system]} for text in SENTENCES * 3]  # nine
 
@@ -264,7 +258,7 @@ def test_systems_of_different_languages_do_not_share_a_page(runs, tmp_path):
 
 
 def test_models_of_one_name_each_answer_for_themselves(tmp_path):
-    names = ["my model", "my model", "a", "a", "a 2"]
+    names = ["a", "a", "a 2"]
     folders = [
         str(save_words(tmp_path / str(seed), "fixed", seed, name))
         for seed, name in enumerate(names)
@@ -276,6 +270,17 @@ def test_models_of_one_name_each_answer_for_themselves(tmp_path):
     for answer, folder in zip(answers, folders, strict=True):
         found = Translator.load(folder, precision="fp32").translate("the old man sees a dog .")
         assert answer["score"] == pytest.approx(found.score)
+
+
+def test_a_killed_system_ends_the_server(runs, monkeypatch, caplog):
+    one = Service.load(ServeConfig(checkpoint=[str(runs["c"])]))
+    (process,) = one.processes.values()
+    os.kill(process.submit(os.getpid).result(), signal.SIGKILL)
+    raised = []
+    monkeypatch.setattr(signal, "raise_signal", raised.append)
+    answer = ask(Client(application.build_app(one, HOSTS)), text="a dog")
+    assert (answer.status_code, raised) == (503, [signal.SIGTERM])
+    assert answer.json()["error"] in caplog.text
 
 
 def test_without_its_packages_one_sentence_says_how_to_install_them(monkeypatch):

@@ -1,0 +1,138 @@
+"""What a live page holds: small models of a comparison, and ready sentences.
+
+A model in the page has weights of 8 bits and the vocabularies of both sides. The page's own script
+runs the model, see ``live.html``; :func:`obstacle` names what the script cannot run.
+"""
+
+import base64
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int8
+from torch import Tensor
+
+from seq2seq.checkpoint import Checkpoint, load_checkpoint
+from seq2seq.config import DecodingConfig, EvaluationConfig
+from seq2seq.data.tokenization import WhitespaceTokenizer
+from seq2seq.errors import UserError
+from seq2seq.evaluation.comparison import Comparison
+from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.scores import source_lengths
+from seq2seq.report.live.page import describe, render_live
+
+log = logging.getLogger(__name__)
+
+EACH = 3
+"""Maximum number of ready sentences of each length."""
+KINDS = ("additive", "fixed")
+LARGEST = 3_000_000
+"""Maximum number of parameters of a model in a page; each takes about one byte."""
+
+
+def comparison_page(comparison: Comparison) -> bytes | None:
+    """Live page of the systems that fit into it; None if none fits. Logs the systems left out."""
+    systems, languages, left_out = [], ("", ""), []
+    for system, (colour, *_) in zip(comparison.systems, comparison.looks, strict=True):
+        try:
+            checkpoint = evaluated_checkpoint(system.first)
+            if reason := obstacle(checkpoint):
+                raise UserError(f"it has {reason}.")
+        except UserError as reason:
+            left_out.append(f"{system.name}: {reason}")
+            continue
+        languages = checkpoint.source.language, checkpoint.target.language
+        kind, attends = checkpoint.config.model.attention.kind, checkpoint.model.attends
+        model = {"model": packed(checkpoint)}
+        systems.append(describe(system.name, kind, attends, colour) | model)
+    if left_out:
+        log.info("Left out of live.html (serve can show any model): %s", " ".join(left_out))
+    texts = comparison.systems[0].first.texts
+    ready = ready_sentences(texts.sources, texts.references, comparison.settings)
+    return render_live(systems, languages, ready, "page.html") if systems else None
+
+
+def evaluated_checkpoint(evaluation: Evaluation) -> Checkpoint:
+    """Load the evaluated model; UserError unless it is a single, unchanged checkpoint."""
+    match evaluation.record.identity.get("system"):
+        case [{"path": str(path), "sha256": str(digest)}] if not evaluation.external:
+            checkpoint = load_checkpoint(evaluation.directory.parent / path, torch.device("cpu"))
+            if checkpoint.sha256 == digest:
+                return checkpoint
+            raise UserError(f"{checkpoint.directory} has changed since it was evaluated.")
+    raise UserError("its translations are not those of one model.")
+
+
+def ready_sentences(
+    sources: Sequence[str], references: Sequence[str], config: EvaluationConfig
+) -> list[dict[str, Any]]:
+    """Choose sentences whose source length is near the upper end of a default bucket.
+
+    Also choose some midway between the first two ends, where a fixed context begins to be too
+    small. Of sentences that are equally near, the first in the text are chosen. Each group that is
+    returned has the length of its first sentence, such as ``10 words``.
+    """
+    lengths = source_lengths(sources, config.unit)
+    groups: dict[int, dict[str, Any]] = {}
+    first, second, *longer = replace(config, length_buckets=None).edges
+    for length in (first, (first + second) // 2, second, *longer):
+        near = [line for line in range(len(sources)) if abs(lengths[line] - length) <= length // 10]
+        lines = sorted(near, key=lambda line: (abs(lengths[line] - length), line))[:EACH]
+        pairs = [{"source": sources[i], "reference": references[i]} for i in lines]
+        for line in lines[:1]:
+            group = {"length": f"{lengths[line]} {config.unit}", "pairs": pairs}
+            groups.setdefault(int(lengths[line]), group)
+    return list(groups.values())
+
+
+def obstacle(checkpoint: Checkpoint) -> str | None:
+    """Setting or size that keeps a model out of the page; None if the page can run the model."""
+    model, tokenizers = checkpoint.config.model, (checkpoint.source, checkpoint.target)
+    size = checkpoint.model.parameter_counts()["total"]
+    obstacles = {
+        f"model.attention.kind={model.attention.kind}": model.attention.kind not in KINDS,
+        "several layers": max(model.encoder.layers, model.decoder.layers) > 1,
+        f"model.encoder.directions={model.encoder.directions}": model.encoder.directions != "both",
+        f"model.decoder.order={model.decoder.order}": model.decoder.order != "bahdanau",
+        f"model.decoder.readout={model.decoder.readout}": model.decoder.readout != "linear",
+        f"tokenization={checkpoint.config.tokenization.kind}": any(
+            codec.tokenizer.kind != WhitespaceTokenizer.kind for codec in tokenizers
+        ),
+        f"{size:,} parameters": size > LARGEST,
+    }
+    return next((reason for reason, stands in obstacles.items() if stands), None)
+
+
+def packed(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Pack a model as JSON; :func:`obstacle` must return None for the model.
+
+    ``weights`` maps a name to rows, columns and bytes. A matrix has a float32 step for each row,
+    then an int8 number for each weight; the weight is this number times the step of its row. A
+    vector has 0 columns and float32 numbers. The bytes are in URL-safe base64, without "/", so that
+    they never look like a path.
+    """
+    weights: dict[str, tuple[int, int, str]] = {}
+    for name, parameter in checkpoint.model.named_parameters():
+        weight, columns = parameter.detach().cpu(), 0
+        content = weight.numpy().astype("<f4").tobytes()
+        if weight.ndim == 2:
+            (steps, step), columns = rounded(weight), weight.shape[1]
+            content = step.numpy().astype("<f4").tobytes() + steps.numpy().tobytes()
+        weights[name] = len(weight), columns, base64.urlsafe_b64encode(content).decode()
+    return {
+        "source": checkpoint.source.vocabulary.pieces,
+        "target": checkpoint.target.vocabulary.pieces,
+        "scale": checkpoint.model.target_embedding.scale,
+        "most": checkpoint.config.tokenization.max_pieces,
+        "ratio": DecodingConfig.max_ratio,
+        "extra": DecodingConfig.max_extra,
+        "weights": weights,
+    }
+
+
+def rounded(weight: Float[Tensor, "R C"]) -> tuple[Int8[Tensor, "R C"], Float[Tensor, "R"]]:
+    """Round each row to 255 levels; return the levels, from -127 to 127, and each row's step."""
+    step = (weight.abs().amax(dim=1) / 127).clamp(min=torch.finfo(torch.float32).tiny)
+    return (weight / step[:, None]).round().to(torch.int8), step
