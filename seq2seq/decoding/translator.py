@@ -108,7 +108,7 @@ class Translator:
         """Load a checkpoint folder, or the best checkpoint of a run folder.
 
         Args:
-            checkpoint: one folder, or several for an ensemble or average, see :func:`combine`.
+            checkpoint: one folder, or several for an ensemble or average, of equal vocabularies.
             device: auto | cpu | cuda.
             precision: auto | fp32 | bf16.
             average: average the weights of several checkpoints, instead of building an ensemble.
@@ -224,18 +224,17 @@ class Translator:
     ) -> Iterator[Hypothesis]:
         """Translate a text of any length: yield one hypothesis for each line, in order.
 
-        Memory holds one chunk of the text at a time.
+        Memory holds one chunk of the text at a time. What is not listed is as in ``translate``.
 
         Args:
             lines: the text.
-            config, prefix, attention, choices, progress, settings: as for :meth:`translate`.
             chunk: number of lines that are read before they are translated. In a large chunk, more
                 sentences of similar length share a batch. With 1, each line is translated before
                 the next one is read.
             total: number of lines, for the progress bar; None if unknown.
 
         Raises:
-            UserError: ``lines`` is one string; otherwise as for :meth:`translate`.
+            UserError: ``lines`` is one string; otherwise as in ``translate``.
         """
         search = _search(config, settings)
         usual = 'translate("a dog") or stream(["a dog", "a cat"])'
