@@ -69,7 +69,7 @@ def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
 
     async def lost(_: Request, error: Exception) -> Response:
         log.error(LOST)
-        signal.raise_signal(signal.SIGTERM)  # the server ends; whoever keeps it up starts it again
+        signal.raise_signal(signal.SIGTERM)  # a service manager can start it again
         return JSONResponse({"error": LOST}, 503)
 
     async def broken(_: Request, error: Exception) -> Response:

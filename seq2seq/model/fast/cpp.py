@@ -139,8 +139,8 @@ class CppOperations(Operations):
     ) -> Extensions:
         """See :meth:`Operations.extend`; among equals, the first comes first."""
         (rows, words), (sentences, hypotheses) = logits.shape, total.shape
-        if not 1 <= count <= words:
-            raise ValueError(f"there are no {count} likeliest of {words} pieces")
+        if not 1 <= count <= words or rows != sentences * hypotheses:
+            raise ValueError(f"no {count} likeliest of {words} pieces for {rows} of {total.shape}")
         near = min(beam, count)
         likeliest, best = (rows, count), (sentences, min(beam, hypotheses * near))
         found = Extensions(
