@@ -4,6 +4,7 @@ Threads of one process would wait for Python's lock: two systems took half as lo
 module does not import torch, so that the server starts while its systems load.
 """
 
+import gc
 import multiprocessing
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -120,6 +121,7 @@ def _load(*arguments: Any) -> dict[str, Any]:
 
     global _system
     _system = System.load(*arguments)
+    gc.freeze()  # or a collection of all that is loaded halts an answer for 90 ms
     return _system.facts
 
 

@@ -280,7 +280,9 @@ inline void product_block(extent width, const X* x, const T* weight, extent ld,
             for (int n = 0; n < N; ++n) add_products(&sums[r][n], w[n], v);
         }
     }
+#pragma GCC unroll 5
     for (int r = 0; r < R; ++r)
+#pragma GCC unroll 5
         for (int n = 0; n < N; ++n) {
             float sum = total(sums[r][n]);
             for (extent i = k; i < width; ++i)
