@@ -49,7 +49,8 @@ def numbered(count: int) -> list[str]:
 #
 # Before the decoder writes a word, a small network compares its state *s* with the annotation
 # *h_j* of each source position and computes a score. The softmax turns the scores into weights, and
-# the weighted annotations add up to the context *c*. Here "the" is written, and "blue" comes next.
+# the weighted annotations add up to the context *c*. Here "the" is already written,
+# and the next word is "blue".
 
 # %%
 h = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.6]])  # one row per source position
@@ -167,7 +168,8 @@ show("decoding: alignment", np.vstack(alignment), ["the", "blue", "house"], FREN
 
 # %% [markdown]
 # The rows are in the order of the target, the columns in the order of the source. "blue" looks at
-# the third word and "house" at the second, so the large weights leave the diagonal and return.
+# the third word and "house" at the second, so the large weights leave the diagonal: after the third
+# column comes the second.
 
 # %% [markdown]
 # ## Dot product, and a softmax that does not overflow
@@ -220,8 +222,8 @@ show("dot: context", c, numbered(2), ["c"])
 # The decoder first predicts where to look: *p*, a number between 0 and the source length. It then
 # attends only to the positions *j* (from 1) with |j - p| <= D, and a Gaussian of standard deviation
 # D / 2 favours those near *p*. Here D = 1. Annotations, state and scores are those of the first
-# example. The kind `local_p` of the trainer counts from 0, predicts p = (S - 1) sigmoid(z), from
-# the first position to the last, and scores as the kind `general` does.
+# example. The kind `local_p` of the trainer counts from 0, predicts p = (S - 1) sigmoid(z) for S
+# source positions, from the first to the last, and scores as the kind `general` does.
 
 # %%
 h, s = ARRAYS["additive: annotations"], ARRAYS["additive: state"]
@@ -269,7 +271,7 @@ show("local: context", c, ["c"], numbered(2))
 # %% [markdown]
 # "bleue" has the largest score, but it is 1.09 away from p = 1.91 and so outside of the window:
 # "maison" gets most of the weight. The window weights sum to 1, the local weights to 0.76. The
-# Gaussian takes from each, and the paper does not divide by what is left.
+# Gaussian makes each weight smaller, and the paper does not divide the weights by their new sum.
 
 # %% [markdown]
 # ## Soft and hard attention: a mean or a choice
@@ -349,7 +351,7 @@ show("scaled_dot: scaled scores", scaled, FRENCH, FRENCH)
 PAIRS = [f"{query}: {key}" for query in FRENCH for key in FRENCH]
 exps = np.exp(scaled - scaled.max(axis=1, keepdims=True))  # the largest of a row becomes 1
 weights = exps / exps.sum(axis=1, keepdims=True)  # each row sums to 1
-weighted = weights[:, :, None] * V  # for whom, whose value
+weighted = weights[:, :, None] * V  # [query, position]: weight x value
 outputs = weighted.sum(axis=1)
 show("scaled_dot: exponentials", exps, FRENCH, FRENCH)
 show("scaled_dot: weights", weights, FRENCH, FRENCH)
@@ -412,8 +414,8 @@ show("softmax_axis: right sums", sums, FRENCH, ["sum"])
 
 # %% [markdown]
 # Why the first is a mistake: an output must be a mean of the values, weighted by what its own query
-# asks. In one softmax for all, the queries take from one another. "bleue" has the largest scores
-# and keeps 0.93 of the one unit, so the output of "la" is almost 0.
+# asks. In one softmax for all, the queries take from one another. "bleue" has the largest scores:
+# it gets 0.93 of the total weight of 1, so the output of "la" is almost 0.
 
 # %% [markdown]
 # ## Multi-head self-attention

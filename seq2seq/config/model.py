@@ -56,10 +56,10 @@ class AttentionConfig(Settings):
     kind: Annotated[str, one_of(*ATTENTION_KINDS)] = "additive"
     """additive (Bahdanau et al. 2014) | dot, general, concat, location, local_m, local_p (Luong et
     al. 2015) | scaled_dot, multi_head (Vaswani et al. 2017) | coverage (additive; Tu et al. 2016);
-    with a memory of fixed size: slots (additive, to vectors pooled by learned queries) | linear
-    (Shen et al. 2021); without attention: fixed (the encoder's summary at every step) | init_only
-    (the summary only in the first state) | none (no source at all) | uniform (the mean of all
-    annotations)."""
+    with a memory of fixed size: slots (additive attention to a few vectors, which learned queries
+    pool) | linear (Shen et al. 2021); without attention: fixed (the encoder's summary at every
+    step) | init_only (the summary only in the first state) | none (no source at all) | uniform (the
+    mean of all annotations)."""
     size: Size = 512
     """Width of the hidden layer of additive kinds (n' in the paper), or of queries and keys of
     scaled_dot and multi_head (all heads together)."""
@@ -69,8 +69,8 @@ class AttentionConfig(Settings):
     """Number of positions that local_m and local_p see on each side of the window's centre (D in
     Luong et al. 2015)."""
     slots: Size = 8
-    """Number of vectors into which the kinds slots and linear pool the source (the rank of linear).
-    """
+    """Number of vectors into which the kinds slots and linear pool the source; of linear, its
+    rank."""
     positions: Size = 100
     """Number of source positions that the kind location covers; later positions get weight 0."""
 

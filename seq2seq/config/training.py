@@ -29,7 +29,8 @@ class OptimizerConfig(Settings):
     kind: Annotated[str, one_of("adam", "adadelta", "sgd")] = "adam"
     """adam | adadelta (the paper's) | sgd."""
     learning_rate: NonNegative = 2e-3
-    """Learning rate after warm-up; for Adadelta, a factor of its own step (1 in the paper)."""
+    """Learning rate after warm-up. Adadelta multiplies the step that it computes by it (1 in the
+    paper)."""
     epsilon: Annotated[float, between(1e-30)] = 1e-8
     """Constant in the denominator of Adam and Adadelta (1e-6 in the paper)."""
     rho: Share = 0.95

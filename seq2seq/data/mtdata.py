@@ -73,7 +73,10 @@ def _fetch(languages: tuple[str, str], texts: dict[str, list[str]], folder: Path
 
 
 def _write(languages: Sequence[str], texts: dict[str, list[str]], folder: str) -> None:
-    """Write the datasets of each text, concatenated, to ``<text>.<language>``."""
+    """Download datasets, and write them to files ``<name>.<language>``, one for each language.
+
+    ``texts`` holds the mtdata ids of the datasets of each name; they are written in this order.
+    """
     from mtdata import cache_dir, pbar_man, utils
 
     # The external programs that mtdata prefers do not report a damaged file.

@@ -82,7 +82,11 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
         kept |= found
     if lacking:
         remedy = advised_split(texts[0], lacking)
-        raise UserError(f"{own} has no {' or '.join(lacking)} files; set {remedy}.")
+        missing = " or ".join(lacking).replace("valid", "validation")
+        raise UserError(
+            f"There is no {missing} text for {own}; to take it from the training text, set "
+            f"{remedy}."
+        )
     copied = [path for text in kept.values() for path in text.files]
     recipe = [sizes, *map(file_state, [*texts, *copied])]
 

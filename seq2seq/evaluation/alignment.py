@@ -129,10 +129,11 @@ def score_links(found: Sequence[Sequence[Link]], gold: Sequence[GoldLinks]) -> A
 def score_alignment(
     links: Sequence[Sequence[Link]], pairs: Sequence[tuple[str, str]], gold: Sequence[GoldLinks]
 ) -> dict[str, Any]:
-    """Score the links of attention; return the scores as JSON, with two controls.
+    """Score the links of attention, with two controls; return what is written as JSON.
 
     ``shifts`` has the scores of the links moved by -1, 0 and 1 target words. They show whether the
-    attention is one step off. ``diagonal`` has the scores of a straight line through each sentence.
+    attention is one step off. ``diagonal`` has the scores of links made without a model: each
+    target word is linked to the source word at the same relative position.
     """
     words = [(len(source.split()), len(target.split())) for source, target in pairs]
     shifts = {}

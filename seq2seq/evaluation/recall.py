@@ -132,10 +132,11 @@ def recall_samples(
     recalled: Bool[np.ndarray, "K W"],
     pool: Pool,
 ) -> Samples:
-    """Recall of each group of words, on the sentences of ``pool`` and on each resample.
+    """Recall of each group of words: a column for each group.
 
-    ``number`` is the group of each word, from 0 to ``size`` - 1. The other arguments are those of
-    :func:`recall_by`, with ``recalled`` of one system.
+    Row 0 is of the sentences of ``pool``, and each other row of a resample; all are means over
+    seeds. ``number`` is the group of each word, from 0 to ``size`` - 1. ``line`` and ``pool`` are
+    those of :func:`recall_by`; ``recalled`` is its value for one system.
     """
     lines = len(pool.members)
 

@@ -94,7 +94,10 @@ class TranslationModel(nn.Module):
 
     @property
     def attends(self) -> bool:
-        """Whether the attention weights show which source words a step attends to."""
+        """Whether each weight of a step is the attention to one source word.
+
+        False without attention, and for attention to a few vectors that stand for the source.
+        """
         return self.decoder.attention.attends
 
     @torch.no_grad()

@@ -376,7 +376,10 @@ def percent(share: float) -> str:
 
 
 def signed(value: float, digits: int = 1) -> str:
-    """Format a difference: ``+1.2``; a small one that would read as 0 has one significant digit."""
+    """Format a difference: ``+1.2``.
+
+    If rounding would turn a small difference into 0, it shows one significant digit: ``+0.03``.
+    """
     if abs(value) < TIE:
         return f"+{0:.{digits}f}"
     return f"{value:+.{digits}f}" if abs(value) >= 0.5 * 10**-digits else f"{value:+.1g}"

@@ -116,9 +116,11 @@ class IntervalMetrics:
         return skipped
 
     def entry(self) -> dict[str, float | int | None]:
-        """Return loss per target token, mean gradient norm and speed of the fetched updates.
+        """Return the metrics of the log by name.
 
-        Loss and norm are None if all updates were skipped.
+        Loss per target token and gradient norm are means over the fetched updates that were not
+        skipped; None if there are none. Target tokens per second, and the fraction of time spent
+        waiting for batches, are of the time since this object was made.
         """
         seconds = time.monotonic() - self.started
         finite = self.state.finite

@@ -233,7 +233,7 @@ def test_words_of_the_text_are_compared(held, kind, target, reference, text, pie
     assert f" {right} " in f" {card.text.replace(chr(10), ' ')} "
     marked = [one.text for one in card.find_elements("css selector", ".wrong button")]
     assert [word for word in marked if word] == wrong.split()
-    assert ("Nowhere here" in card.text) == bool(wrong)
+    assert ("Not in this translation" in card.text) == bool(wrong)
     assert "vector" not in card.text
     assert "250 of 401" in card.text
 

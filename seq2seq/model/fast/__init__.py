@@ -87,7 +87,10 @@ def logits(
 def _attend_first(
     decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source
 ) -> Decoded | None:
-    """Decode in Bahdanau's order; None if the scan does not support this kind of attention."""
+    """Decode in Bahdanau's order: each step attends first, then its LSTM changes state.
+
+    None if no fast operations exist for this kind of attention or number of layers.
+    """
     attention, state = decoder.attention, decoder.init_state(source)
     time_first = embedded.transpose(0, 1)
     if isinstance(attention, ConstantContext):

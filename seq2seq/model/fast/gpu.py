@@ -199,7 +199,7 @@ def additive_scores(
     BLOCK_S: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Compute the scores of a block of positions of row b's sentence; padding is not read."""
+    """Compute the scores of one query at a block of source positions; padding gets -inf."""
     b = tl.program_id(0).to(tl.int64)
     s = tl.program_id(1) * BLOCK_S + tl.arange(0, BLOCK_S)
     source = b // hypotheses * positions + s
