@@ -158,6 +158,9 @@ def test_a_link_leads_to_its_sentence(page, tmp_path):
     enter(page, text)
     link = one(page, "#link").get_attribute("href")
     assert page.execute_script("return location.href") == link
+    page.execute_script("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    one(page, "#link").click()
+    assert page.execute_script("return window.copied") == link
     page.get("about:blank")
     page.get(link)
     wait(page, text)
