@@ -34,7 +34,7 @@ def context_size(one: Packed, words: float) -> float:
     width = encoder["hidden_size"] * directions
     if attention["kind"] == "fixed":
         return float(width * (encoder["layers"] if encoder["summary"] == "all" else 1))
-    if attention["kind"] in ("slots", "linear"):
+    if attention["kind"] in ("slots", "linear", "elu", "delta"):
         return float(width * attention["slots"])
     return width * words
 

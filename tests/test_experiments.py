@@ -154,8 +154,9 @@ def test_memories_are_compared_and_published(tmp_path):
 
 
 def test_every_kind_of_attention_is_in_an_experiment():
-    systems = [*runs("experiment=attention_kinds").values(), *runs("experiment=width").values()]
-    assert {system.model.attention.kind for system in systems} == set(ATTENTION_KINDS)
+    found = [runs(f"experiment={name}") for name in ("attention_kinds", "width", "longer")]
+    kinds = {system.model.attention.kind for systems in found for system in systems.values()}
+    assert kinds == set(ATTENTION_KINDS)
 
 
 def test_other_test_texts_are_refused_before_any_training(tmp_path):

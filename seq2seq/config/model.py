@@ -30,6 +30,8 @@ ATTENTION_KINDS = {
     "uniform": "controls.UniformAttention",
     "slots": "pooled.SlotAttention",
     "linear": "pooled.LinearAttention",
+    "elu": "pooled.EluAttention",
+    "delta": "pooled.DeltaAttention",
 }
 """Attention kind -> class in ``seq2seq/model/attention/``."""
 
@@ -57,9 +59,9 @@ class AttentionConfig(Settings):
     """additive (Bahdanau et al. 2014) | dot, general, concat, location, local_m, local_p (Luong et
     al. 2015) | scaled_dot, multi_head (Vaswani et al. 2017) | coverage (additive; Tu et al. 2016);
     with a memory of fixed size: slots (additive attention to a few vectors, which learned queries
-    pool) | linear (Shen et al. 2021); without attention: fixed (the encoder's summary at every
-    step) | init_only (the summary only in the first state) | none (no source at all) | uniform (the
-    mean of all annotations)."""
+    pool) | linear (Shen et al. 2021) | elu (Katharopoulos et al. 2020) | delta (Schlag et al.
+    2021); without attention: fixed (the encoder's summary at every step) | init_only (the summary
+    only in the first state) | none (no source at all) | uniform (the mean of all annotations)."""
     size: Size = 512
     """Width of the hidden layer of additive kinds (n' in the paper), or of queries and keys of
     scaled_dot and multi_head (all heads together)."""
@@ -69,8 +71,7 @@ class AttentionConfig(Settings):
     """Number of positions that local_m and local_p see on each side of the window's centre (D in
     Luong et al. 2015)."""
     slots: Size = 8
-    """Number of vectors into which the kinds slots and linear pool the source; of linear, its
-    rank."""
+    """Number of vectors into which the kinds slots, linear, elu and delta write the source."""
     positions: Size = 100
     """Number of source positions that the kind location covers; later positions get weight 0."""
 

@@ -110,13 +110,18 @@ def slots(attention, state: Vector, memory: list[Vector], past: Vector) -> Vecto
     return additive(attention, state, memory, past)
 
 
+def elu(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
+    """Katharopoulos et al. 2020: log phi(W s) + log z, for each pooled vector."""
+    return [math.log(x) + z for x, z in zip(features(attention.query, state), past, strict=True)]
+
+
 SCORES: dict[str, Callable[..., Vector]] = {
     loop.__name__: loop
     for loop in (
         *(additive, concat, coverage, dot, general, scaled_dot),
-        *(location, local_m, uniform, slots, linear),
+        *(location, local_m, uniform, slots, linear, elu),
     )
-}
+} | {"delta": linear}
 """Kind of attention -> its scores, for the kinds whose weights are a softmax of scores."""
 
 
@@ -156,3 +161,33 @@ def multi_head(attention, state: Vector, memory: list[Vector]) -> tuple[Vector, 
         joined += mixed(weights, [value[place] for value in values])
         mean = [m + w / attention.heads for m, w in zip(mean, weights, strict=True)]
     return times(attention.joined.weight, joined), mean
+
+
+def features(layer: torch.nn.Linear, vector: Vector) -> Vector:
+    """elu(W x) + 1."""
+    return [x + 1 if x > 0 else math.exp(x) for x in times(layer.weight, vector)]
+
+
+def delta_memory(attention, words: list[Vector]) -> list[Vector]:
+    """Schlag et al. 2021: what a key holds is replaced, in part, by each word's vector."""
+    memory = [[0.0] * len(words[0]) for _ in range(len(attention.pool.weight))]
+    for word in words:
+        key = softmax(times(attention.pool.weight, word))
+        strength = times(attention.rate.weight, word)[0] + attention.rate.bias.item()
+        rate = 1 / (1 + math.exp(-strength))
+        wrong = plus(word, [-x for x in mixed(key, memory)])
+        memory = [
+            plus(row, [rate * k * x for x in wrong]) for k, row in zip(key, memory, strict=True)
+        ]
+    return memory
+
+
+def elu_sums(attention, state: Vector, words: list[Vector]) -> tuple[Vector, Vector, list[Vector]]:
+    """Katharopoulos et al. 2020: context, share of each feature, mean of the words by feature."""
+    asked = features(attention.query, state)
+    keys = [features(attention.pool, word) for word in words]
+    weights = [product(asked, key) for key in keys]
+    context = mixed([w / sum(weights) for w in weights], words)
+    columns = [*zip(*keys, strict=True)]
+    shares = [a * sum(column) / sum(weights) for a, column in zip(asked, columns, strict=True)]
+    return context, shares, [mixed([k / sum(c) for k in c], words) for c in columns]

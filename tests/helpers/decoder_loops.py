@@ -35,7 +35,12 @@ class SlowState:
         self.cells = [
             starts[(layers + k) * width : (layers + k + 1) * width] for k in range(layers)
         ]
-        self.past = {"coverage": [0.0] * len(source), "local_m": [0.0]}.get(kind, [])
+        past = {
+            "coverage": [0.0] * len(source),
+            "local_m": [0.0],
+            "elu": read.keys.flatten().tolist(),
+        }
+        self.past = past.get(kind, [])
 
     def attend(self, word: Vector | None = None) -> tuple[Vector, Vector]:
         """Context and weights for the top state and, if given, the word; updates ``past``."""

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from helpers.attention_loops import look, mixed, product, softmax
+from helpers.attention_loops import delta_memory, elu_sums, look, mixed, product, softmax
 
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
 from seq2seq.config.model import ATTENTION_KINDS
@@ -14,7 +14,7 @@ LENGTHS = torch.tensor([7, 1, 5])
 WIDTH = 6
 """Of states and annotations."""
 KINDS = pytest.mark.parametrize("kind", ATTENTION_KINDS)
-WITHOUT, POOLED = ("fixed", "init_only", "none"), ("slots", "linear")
+WITHOUT, POOLED = ("fixed", "init_only", "none"), ("slots", "linear", "elu", "delta")
 
 
 def build(kind):
@@ -82,9 +82,16 @@ def test_a_pooled_memory_equals_its_slow_loop(kind):
     context, weights = attention(query, source, attention.init_state(source))
     for row, length in enumerate(LENGTHS.tolist()):
         words = encoded.annotations[row, :length].tolist()
-        scores = [[product(p, h) for h in words] for p in attention.pool.weight.tolist()]
-        memory = [mixed(softmax(of_slot), words) for of_slot in scores]
-        expected, shares = look(kind, attention, query[row].tolist(), memory, [])
+        asked = query[row].tolist()
+        if kind == "elu":
+            expected, shares, memory = elu_sums(attention, asked, words)
+        elif kind == "delta":
+            memory = delta_memory(attention, words)
+            expected, shares = look(kind, attention, asked, memory, [])
+        else:
+            scores = [[product(p, h) for h in words] for p in attention.pool.weight.tolist()]
+            memory = [mixed(softmax(of_slot), words) for of_slot in scores]
+            expected, shares = look(kind, attention, asked, memory, [])
         if kind == "linear":  # which needs no memory in this order
             to_words = mixed(shares, [softmax(of_slot) for of_slot in scores])
             expected = mixed(to_words, words)

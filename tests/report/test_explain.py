@@ -13,7 +13,7 @@ from seq2seq.errors import UserError
 from seq2seq.report.explain import explain, greedy_steps
 
 SCORED = ("additive", "coverage", "scaled_dot", "location")
-BLIND = ("fixed", "slots", "linear")  # their steps look at no word of the source
+BLIND = ("fixed", "slots", "linear", "elu", "delta")  # their steps look at no word of the source
 KINDS = (*SCORED, "local_p", "local_m", "uniform", *BLIND)
 
 

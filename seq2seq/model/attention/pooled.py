@@ -1,6 +1,6 @@
 """Attention to a memory of fixed size: k vectors, whatever the length of the sentence.
 
-The vectors are pooled once per sentence. The decoder sees nothing else of the source: the mean of
+The vectors are made once per sentence. The decoder sees nothing else of the source: the mean of
 the vectors replaces the encoder's summary. So with one vector, the kind ``slots`` is the kind
 ``fixed`` with another summary.
 """
@@ -22,8 +22,17 @@ def pool(source: Source, queries: Projection) -> Source:
 
     ``queries`` holds the k learned :math:`p_i`. The returned source has no keys.
     """
-    scores = queries(source.annotations).transpose(1, 2)  # N k S
-    memory = source.softmax_sum(scores)[0].unflatten(0, (len(scores), -1))
+    return summed(source, queries(source.annotations))
+
+
+def summed(source: Source, scores: Float[Tensor, "N S K"]) -> Source:
+    """Sum each sentence's annotations into k vectors; ``scores`` has a column for each vector."""
+    memory = source.softmax_sum(scores.transpose(1, 2))[0]
+    return remembered(source, memory.unflatten(0, (len(scores), -1)))
+
+
+def remembered(source: Source, memory: Float[Tensor, "N K M"]) -> Source:
+    """Return a source that has the vectors of ``memory`` as annotations, and no keys."""
     mask = source.mask.new_ones(memory.shape[:2])
     return Source(memory, mask, memory.mean(dim=1), memory[:, :, :0])
 
@@ -65,10 +74,69 @@ class LinearAttention(DotAttention):
 
     def read(self, source: Source) -> Source:
         """Return a source with the pooled vectors in place of the annotations."""
-        return super().read(pool(source, self.pool))
+        return super().read(self.memory(source))
+
+    def memory(self, source: Source) -> Source:
+        """Pool a sentence into k vectors."""
+        return pool(source, self.pool)
 
     def keys(self, annotations: Float[Tensor, "N K M"]) -> Float[Tensor, "N K K"]:
         """Unit vectors: feature i scores vector i, and no other."""
         size = annotations.shape[1]
         identity = torch.eye(size, dtype=annotations.dtype, device=annotations.device)
         return identity.expand(len(annotations), size, size)
+
+
+class DeltaAttention(LinearAttention):
+    r"""Linear attention to a memory that is written by the delta rule (Schlag et al. 2021).
+
+    .. math::
+        M_j = M_{j-1} + \beta_j \, k_j (h_j - M_{j-1}^\top k_j)^\top, \quad
+        k_j = softmax(P h_j), \quad \beta_j = \sigma(w \cdot h_j + b)
+
+    Word after word, the memory replaces a part of what it holds for the key by the new annotation.
+    The k rows of the last memory are the vectors :math:`m_i`.
+    """
+
+    def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
+        super().__init__(query_size, annotation_size, config)
+        self.rate = Projection(annotation_size, 1)
+
+    def memory(self, source: Source) -> Source:
+        """Write a sentence into k vectors, from the first word to the last."""
+        h, keys = source.annotations, self.pool(source.annotations).softmax(dim=2)
+        rates = self.rate(h).sigmoid() * source.mask[:, :, None]  # 0: padding writes nothing
+        memory = h.new_zeros(len(h), keys.shape[2], h.shape[2])
+        for value, key, rate in zip(h.unbind(1), keys.unbind(1), rates.unbind(1), strict=True):
+            held = (key[:, :, None] * memory).sum(dim=1)
+            memory = memory + key[:, :, None] * (rate * (value - held))[:, None]
+        return remembered(source, memory)
+
+
+class EluAttention(LinearAttention):
+    r"""Linear attention of Katharopoulos et al. 2020, with the annotations as values.
+
+    .. math::
+        c = \frac{\sum_j \phi(W s) \cdot \phi(P h_j) \, h_j}{\sum_j \phi(W s) \cdot \phi(P h_j)},
+        \quad \phi(x) = elu(x) + 1
+
+    This is a softmax over k vectors with scores :math:`\log \phi(W s)_i + \log z_i`, where
+    :math:`z_i = \sum_j \phi(P h_j)_i` and :math:`m_i = \sum_j \phi(P h_j)_i h_j / z_i`.
+    """
+
+    def read(self, source: Source) -> Source:
+        """Return a source with the pooled vectors as annotations, and their log z as keys."""
+        scores = log_elu(self.pool(source.annotations))
+        totals = scores.masked_fill(~source.mask[:, :, None], float("-inf")).logsumexp(dim=1)
+        return summed(source, scores)._replace(keys=totals[:, :, None])
+
+    def forward(
+        self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
+    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+        asked = log_elu(source.by_sentence(self.query(query)))
+        return source.softmax_sum(asked + source.keys.transpose(1, 2))
+
+
+def log_elu(x: Float[Tensor, "*N K"]) -> Float[Tensor, "*N K"]:
+    """Logarithm of elu(x) + 1: x below zero, log(1 + x) above."""
+    return x.clamp(max=0) + x.clamp(min=0).log1p()

@@ -19,7 +19,7 @@ from seq2seq.model.attention import Attention
 from seq2seq.model.attention.additive import AdditiveAttention, ConcatAttention
 from seq2seq.model.attention.controls import ConstantContext
 from seq2seq.model.attention.dot_product import DotAttention, GeneralAttention, ScaledDotAttention
-from seq2seq.model.attention.pooled import LinearAttention, SlotAttention
+from seq2seq.model.attention.pooled import DeltaAttention, LinearAttention, SlotAttention
 from seq2seq.model.decoder import Attend, BahdanauDecoder, Decoder, DecoderState
 from seq2seq.model.encoder import Source
 from seq2seq.model.fast.choose import choose_operations
@@ -36,7 +36,7 @@ type of the weights."""
 # Kinds of attention whose scores have fast operations. Subclasses do not count: they may score in
 # another way.
 ADDITIVE = (AdditiveAttention, ConcatAttention, SlotAttention)
-DOT = (DotAttention, GeneralAttention, ScaledDotAttention, LinearAttention)
+DOT = (DotAttention, GeneralAttention, ScaledDotAttention, LinearAttention, DeltaAttention)
 
 
 def decode(decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source) -> Decoded | None:
