@@ -23,7 +23,15 @@ MEMORIES = (
 )
 """Pairs of memories that are compared: the first minus the second."""
 
-LONGER = (("4x128", "1x512"), ("1x512", "fixed"), ("width-1024", "fixed"), ("slots-8", "4x128"))
+LONGER = (
+    ("4x128", "1x512"),
+    ("1x512", "fixed"),
+    ("width-1024", "fixed"),
+    ("slots-8", "4x128"),
+    ("slots-8", "linear-8"),
+    ("delta-8", "linear-8"),
+    ("linear-8", "elu-8"),
+)
 """Pairs that are compared after a longer training, too."""
 
 
@@ -123,37 +131,45 @@ def longer_page(
     """Make the page of memories after a longer training, next to those of ``before``.
 
     Both are tested on the same sentences, each against the system ``blind`` of its own training.
+    Some have no shorter training.
     """
     longer = Groups.of(files)
     names, longest = [*by_size(longer, blind)], [*longer.buckets][-1]
-    held, places = dict[str, list[Samples]](), list[float]()
+    held = dict[int, dict[str, Samples]]()
     for groups in (Groups.of(before), longer):
         score, pool = sentence_bits(groups[blind]), groups.pools[longest]
         pairs = groups[blind][0].record["training"]["training_pairs"]
-        held[f"bits, {pairs:,} pairs"] = [score(pool, groups[name]) for name in names]
-        places.append(pairs)
+        held[pairs] = {name: score(pool, groups[name]) for name in names if name in groups}
     rows = [
-        [name, *bleu_cells(longer, name), *(scored(of[row]) for of in held.values())]
-        for row, name in enumerate(names)
+        [
+            name,
+            *bleu_cells(longer, name),
+            *(scored(of[name]) if name in of else "–" for of in held.values()),
+        ]
+        for name in names
     ]
     apart = []
     for pair in LONGER:
-        one, other = map(names.index, pair)
-        apart.append([*pair, *(gained(np.subtract(of[one], of[other])) for of in held.values())])
+        if longer.keys() >= {*pair}:
+            known = [[of[name] for name in pair if name in of] for of in held.values()]
+            apart.append(
+                [*pair, *(gained(np.subtract(*of)) if len(of) == 2 else "–" for of in known)]
+            )
     drawn = looks([longer[name][0].config for name in names])
-    lines = [
-        Line(name, look, [of[row] for of in held.values()], places)
-        for row, (name, look) in enumerate(zip(names, drawn, strict=True))
-    ]
+    lines = []
+    for name, look in zip(names, drawn, strict=True):
+        points = {pairs: of[name] for pairs, of in held.items() if name in of}
+        lines.append(Line(name, look, [*points.values()], [*points]))
+    columns = [f"bits, {pairs:,} pairs" for pairs in held]
     axis, text = f"known bits, {longest} words", f"{title}, {longest} words"
     markdown = page(
         f"Memory after a longer training: {title}",
         longer,
         "BLEU by source words, after the longer training. *Bits*: known of a reference, sources of "
         f"{longest} words, after each training; the shorter one has two seeds.\n",
-        markdown_table(["system", *longer.rows, *held], rows),
+        markdown_table(["system", *longer.rows, *columns], rows),
         f"Differences, sources of {longest} words:\n",
-        markdown_table(["system", "minus", *held], apart),
+        markdown_table(["system", "minus", *columns], apart),
     )
     figure = draw(
         ("Known bits of a long sentence, by the amount of training", text),

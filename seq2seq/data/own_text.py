@@ -82,9 +82,9 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
         kept |= found
     if lacking:
         remedy = advised_split(texts[0], lacking)
-        missing = " or ".join(lacking).replace("valid", "validation")
+        split_names = " or ".join(lacking).replace("valid", "validation")
         raise UserError(
-            f"There is no {missing} text for {own}; to take it from the training text, set "
+            f"There is no {split_names} text for {own}; to take it from the training text, set "
             f"{remedy}."
         )
     copied = [path for text in kept.values() for path in text.files]
