@@ -1,10 +1,11 @@
 """Pages on memories of fixed size, on the grammar: several vectors, or one of several widths."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 from groups import Groups, bits_beyond, corpus_bleu, few_seeds, sentence_bits, slope
-from layout import BY_T, Line, by_t, draw, gained, page, scored
+from layout import BY_T, Line, by_t, draw, gained, page, provenance, scored
 from packed import Packed
 
 from seq2seq.evaluation.significance import Samples
@@ -43,7 +44,8 @@ def context_size(one: Packed, words: float) -> float:
     if attention["kind"] == "fixed":
         return float(width * (encoder["layers"] if encoder["summary"] == "all" else 1))
     if attention["kind"] in ("slots", "linear", "elu", "delta"):
-        return float(width * attention["slots"])
+        sums = attention["slots"] if attention["kind"] == "elu" else 0
+        return float(width * attention["slots"] + sums)
     return width * words
 
 
@@ -131,9 +133,13 @@ def longer_page(
     """Make the page of memories after a longer training, next to those of ``before``.
 
     Both are tested on the same sentences, each against the system ``blind`` of its own training.
-    Some have no shorter training.
+    Some have no shorter training. The longer ones may be of several versions of the code.
     """
-    longer = Groups.of(files)
+    versions = defaultdict[str, list[Packed]](list)
+    for one in files:
+        versions[one.record["training"]["git_commit"]].append(one)
+    parts = [Groups.of(of) for of in versions.values()]
+    longer = Groups(item for part in parts for item in part.items())
     names, longest = [*by_size(longer, blind)], [*longer.buckets][-1]
     held = dict[int, dict[str, Samples]]()
     for groups in (Groups.of(before), longer):
@@ -164,12 +170,13 @@ def longer_page(
     axis, text = f"known bits, {longest} words", f"{title}, {longest} words"
     markdown = page(
         f"Memory after a longer training: {title}",
-        longer,
+        parts[0],
         "BLEU by source words, after the longer training. *Bits*: known of a reference, sources of "
         f"{longest} words, after each training; the shorter one has two seeds.\n",
         markdown_table(["system", *longer.rows, *columns], rows),
         f"Differences, sources of {longest} words:\n",
         markdown_table(["system", "minus", *columns], apart),
+        *map(provenance, parts[1:]),
     )
     figure = draw(
         ("Known bits of a long sentence, by the amount of training", text),

@@ -28,6 +28,7 @@ from groups import (
     without_penalty,
 )
 from layout import provenance
+from memories import longer_page
 from moment import States
 from packed import RESULTS, read_all, write_all
 from packed import main as pack
@@ -41,6 +42,29 @@ from seq2seq.evaluation.significance import Interval, t_quantile
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PUBLISHED = DOCS / "results" / "study"
 NUMBER = re.compile(r"(?<![\w.])\d+\.\d+")
+
+
+def test_a_longer_training_stands_next_to_the_shorter_one_if_there_is_one(tmp_path):
+    """Known bits of 45 pieces, of which each has a whole number of bits."""
+
+    def trained(name, bits, pairs, commit):
+        loss = bits * math.log(2)
+        more = {"training_pairs": pairs, "git_commit": commit}
+        return packed(tmp_path / commit, name, lambda _: 0.5, lambda _: loss, **more)[0]
+
+    before = [trained("none", 3, 4, "aa"), trained("fixed", 2, 4, "aa")]
+    after = [trained("none", 3, 16, "bb"), trained("fixed", 1, 16, "bb")]
+    after.append(trained("width-1024", 0.5, 16, "cc"))
+    markdown = longer_page(after, before, "none", "toy")["md"].decode()
+    cells = {
+        tuple(cell.strip() for cell in line.split("|")[1:-1]) for line in markdown.splitlines()
+    }
+    rows = {row[0]: row[-2:] for row in cells if len(row) > 4 and "]" in row[-1]}
+    assert rows["fixed"] == ("45.0 [45.0, 45.0]", "90.0 [90.0, 90.0]")
+    assert rows["width-1024"] == ("–", "112.5 [112.5, 112.5]")
+    assert ("width-1024", "fixed", "–", "+22.5 [+22.5, +22.5]") in cells
+    assert "Code `bb`" in markdown
+    assert "Code `cc`" in markdown
 
 
 def test_what_is_packed_is_read_again_and_has_no_text_of_the_corpus(tmp_path):

@@ -1,8 +1,8 @@
 """Attention to a memory of fixed size: k vectors, whatever the length of the sentence.
 
-The vectors are made once per sentence. The decoder sees nothing else of the source: the mean of
-the vectors replaces the encoder's summary. So with one vector, the kind ``slots`` is the kind
-``fixed`` with another summary.
+The vectors are made once per sentence. The decoder sees nothing else of the source (with ``elu``,
+also k sums): the mean of the vectors replaces the encoder's summary. So with one vector, the kind
+``slots`` is the kind ``fixed`` with another summary.
 """
 
 import torch
@@ -140,4 +140,4 @@ class EluAttention(LinearAttention):
 
 def log_elu(x: Float[Tensor, "*N K"]) -> Float[Tensor, "*N K"]:
     """Logarithm of elu(x) + 1: x below zero, log(1 + x) above."""
-    return x.clamp(max=0) + x.clamp(min=0).log1p()
+    return torch.where(x > 0, x.clamp(min=0).log1p(), x)
