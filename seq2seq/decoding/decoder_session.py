@@ -128,12 +128,13 @@ def _mean_prediction(logits: list[Float[Tensor, "*N V"]]) -> Float[Tensor, "*N V
 
 
 def _mean_weights(
-    models: list[TranslationModel], weights: list[Float[Tensor, "*N S"]]
+    models: list[TranslationModel], weights: list[Float[Tensor, "*N _"]]
 ) -> Float[Tensor, "*N S"]:
-    """Mean of the attention weights over the models that have attention."""
+    """Mean of the weights over the models that attend to words; without such, the first model's."""
     if len(models) == 1:
         return weights[0]
-    return torch.stack(weights).sum(dim=0) / max(1, sum(model.attends for model in models))
+    seen = [own for own, model in zip(weights, models, strict=True) if model.attends]
+    return torch.stack(seen or weights[:1]).mean(dim=0)
 
 
 def sentences_to_keep(unfinished: Bool[Tensor, "N"]) -> Int[Tensor, "M"] | None:

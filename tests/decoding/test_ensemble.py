@@ -60,8 +60,9 @@ def test_the_search_of_an_ensemble_maximises_what_forcing_it_scores():
             assert hypothesis.log_probability == pytest.approx(forced, abs=1e-4)
 
 
-def test_a_model_without_attention_does_not_thin_the_weights(tmp_path):
-    paths = [save(tmp_path, 4), save(tmp_path, 2, attention=AttentionConfig(kind="fixed"))]
+@pytest.mark.parametrize("kind", ["fixed", "slots"])
+def test_a_model_that_attends_to_no_word_does_not_thin_the_weights(kind, tmp_path):
+    paths = [save(tmp_path, 4), save(tmp_path, 2, attention=AttentionConfig(kind=kind))]
     translator = Translator.load(paths, "cpu", "fp32")
     found = translator.translate("a dog barks", attention=True)
     assert found.pieces
