@@ -117,11 +117,13 @@ _system: "System"  # set in the process of a system only
 
 
 def _load(*arguments: Any) -> dict[str, Any]:
+    gc.disable()  # it would take a tenth of the time to load
     from seq2seq.serve.system import System
 
     global _system
     _system = System.load(*arguments)
     gc.freeze()  # or a collection of all that is loaded halts an answer for 90 ms
+    gc.enable()
     return _system.facts
 
 
