@@ -165,7 +165,10 @@ def locked(path: Path, wait: bool = True) -> Iterator[None]:
 
 
 def set_usual_mode(path: Path) -> None:
-    """Give a file its folder's read and write permissions, because temporary files are private."""
+    """Set the read and write permissions of a file to those of its folder.
+
+    The files of safetensors and pooch can be read by their owner only.
+    """
     with contextlib.suppress(OSError):  # not every file system has modes
         if path.is_file():
             path.chmod(path.parent.stat().st_mode & 0o666)

@@ -83,7 +83,7 @@ def heading(comparison: Comparison) -> str:
 
     A part that differs between evaluations is left out. If the corpus is the user's own files, the
     experiment's name and the languages replace it: ``my_text · en to de · test · beam5``. If all
-    checkpoints are from the same kept epoch, the epoch's name follows: ``epoch-2``.
+    checkpoints are of one epoch of ``training.keep_epochs``, its name follows: ``epoch-2``.
     """
     parts = [comparison.corpus, comparison.test_set, comparison.search]
     if comparison.corpus == "files":

@@ -81,7 +81,7 @@ class LinearAttention(DotAttention):
         return pool(source, self.pool)
 
     def keys(self, annotations: Float[Tensor, "N K M"]) -> Float[Tensor, "N K K"]:
-        """Unit vectors: feature i scores vector i, and no other."""
+        """The identity matrix: the score of vector i is feature i of the query."""
         size = annotations.shape[1]
         identity = torch.eye(size, dtype=annotations.dtype, device=annotations.device)
         return identity.expand(len(annotations), size, size)

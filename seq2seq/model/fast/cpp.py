@@ -137,7 +137,7 @@ class CppOperations(Operations):
     def extend(
         self, logits: Tensor, banned: Tensor, total: Tensor, beam: int, count: int
     ) -> Extensions:
-        """See :meth:`Operations.extend`; among equals, the first comes first."""
+        """See :meth:`Operations.extend`; of equal pieces or extensions, the lower number is first."""
         (rows, words), (sentences, hypotheses) = logits.shape, total.shape
         if not 1 <= count <= words or rows != sentences * hypotheses:
             raise ValueError(f"no {count} likeliest of {words} pieces for {rows} of {total.shape}")
@@ -188,7 +188,7 @@ def _library_file(compiler: list[str]) -> Path:
 
 
 def _build(compiler: list[str], library: Path) -> None:
-    """Compile in a temporary folder, then move the library: others may build it at that time."""
+    """Compile in a temporary folder, then move the library: other processes may build it, too."""
     library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         compiled, linked = Path(folder) / "native.o", Path(folder) / "native.so"
