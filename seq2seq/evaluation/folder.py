@@ -79,7 +79,7 @@ class Evaluation:
         return next(row for row in self.rows if row.words == ALL)
 
     def rows_with_intervals(self) -> list[ScoreRow]:
-        """Return ``rows`` with bootstrap intervals of BLEU; ``settings`` has their confidence level."""
+        """Return ``rows`` with bootstrap intervals of BLEU, as ``settings`` defines them."""
         samples = lengths.bleu_samples(self.counts.bleu[None], self.pools)
         return lengths.with_intervals(self.rows, samples, self.settings.confidence)
 
