@@ -133,7 +133,7 @@ class EluAttention(LinearAttention):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        assert self.query is not None  # only that of dot attention is
+        assert self.query is not None  # it is None in dot attention only
         asked = log_elu(source.by_sentence(self.query(query)))
         return source.softmax_sum(asked + source.keys.transpose(1, 2))
 
