@@ -78,7 +78,7 @@ class CheckpointManager:
                     self.load_weights(checkpoint)
                     load_optimizer(folder, self.optimizer, self.average.others)
             except (UserError, OSError) as error:
-                log.warning("%s Trying the previous checkpoint.", error)
+                log.warning("%s; trying an earlier checkpoint, if any.", str(error).rstrip("."))
                 errors[folder] = error
                 continue
             own = {_generator(self.group.rank, name): name for name in capture_rng()}

@@ -137,7 +137,7 @@ class CppOperations(Operations):
     def extend(
         self, logits: Tensor, banned: Tensor, total: Tensor, beam: int, count: int
     ) -> Extensions:
-        """See :meth:`Operations.extend`; of equal ones, that of the lower number comes first."""
+        """See :meth:`Operations.extend`; ties go to the lower hypothesis, then the lower piece."""
         (rows, words), (sentences, hypotheses) = logits.shape, total.shape
         if not 1 <= count <= words or rows != sentences * hypotheses:
             raise ValueError(f"no {count} likeliest of {words} pieces for {rows} of {total.shape}")
