@@ -29,6 +29,7 @@ from groups import (
     without_penalty,
 )
 from layout import BY_T, FLOORS, Line, by_t, draw, gained, length_lines, length_table, page, scored
+from less_text import less_text_page
 from memories import longer_page, memory_page, width_page
 from middle import read_traced
 from packed import RESULTS, Packed, read_all
@@ -207,7 +208,7 @@ def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
 def bits_page(files: Sequence[Packed], blind: str, whole: str, title: str) -> dict[str, bytes]:
     """Make the page of the known bits of each system, per sentence and per piece.
 
-    ``whole`` is the system with attention: the bits of the others are also shown as shares of its.
+    ``whole`` is the system with attention; the others' bits are also shown as shares of its bits.
     """
     groups = Groups.of([one for one in files if one.config])
     names = [name for name in groups if name != blind]
@@ -328,6 +329,9 @@ def pages(results: Path) -> dict[str, dict[str, bytes]]:
             made[f"bits-{test_set}"] = bits_page(
                 fifty, "target-only-50", "attention-50", f"Europarl, {test_set}"
             )
+    less_text = read_all(results / "less_text" / "test")
+    if len({one.record["training"]["training_pairs"] for one in less_text}) > 1:
+        made["less-text"] = less_text_page(less_text)
     memories = read_all(results / "slots" / "test")
     if any(one.system == "none" for one in memories):
         shown = [one for one in memories if one.system in ("fixed", "additive", "none", "slots-8")]

@@ -28,6 +28,7 @@ from groups import (
     without_penalty,
 )
 from layout import provenance
+from less_text import less_text_page, pairs_needed
 from memories import longer_page
 from moment import States
 from packed import RESULTS, read_all, write_all
@@ -65,6 +66,43 @@ def test_a_longer_training_stands_next_to_the_shorter_one_if_there_is_one(tmp_pa
     assert ("width-1024", "fixed", "–", "+22.5 [+22.5, +22.5]") in cells
     assert "Code `bb`" in markdown
     assert "Code `cc`" in markdown
+
+
+def test_the_pairs_needed_for_a_score_are_on_a_straight_line_in_their_logarithm():
+    scores = [np.array([10.0, 10.0]), np.array([20.0, 30.0]), np.array([40.0, 20.0])]
+    for wanted, first, second in [
+        (10, 1, 1),
+        (15, 10, 10**0.5),  # the middle of 1 and 100; a quarter of the way
+        (25, 100 * 100**0.25, 10**1.5),
+        (9, 0, 0),
+        (41, math.inf, math.inf),
+    ]:
+        found = pairs_needed([1, 100, 10_000], scores, np.full(2, float(wanted)))
+        assert found == pytest.approx([first, second])
+
+
+def test_less_text_is_compared_with_the_most_text_of_the_baseline(tmp_path):
+    made = [
+        packed(tmp_path, name, lambda _, q=q: q, training_pairs=size, budget={"max_epochs": epochs})
+        for name, q, size, epochs in [
+            ("attention-1k", 0.5, 1_000, 12),
+            ("no-attention-1k", 0.3, 1_000, 12),
+            ("attention-4k", 0.9, 4_000, 6),
+            ("no-attention-4k", 0.7, 4_000, 6),
+        ]
+    ]
+    markdown = less_text_page([one for one, _ in made])["md"].decode()
+    bleu = {e.record.system: sacrebleu_of(e) for _, e in made}
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in markdown.splitlines()]
+    gap = bleu["attention-1k"] - bleu["no-attention-4k"]
+    assert any(row[:1] == ["all"] and row[2].startswith(f"{gap:+.1f} [") for row in rows if row)
+    steps = bleu["attention-4k"] - bleu["attention-1k"]
+    times = 4 / 4 ** ((bleu["no-attention-4k"] - bleu["attention-1k"]) / steps)
+    assert any(row[:1] == ["all"] and row[2].startswith(f"{times:.1f} [") for row in rows if row)
+
+
+def sacrebleu_of(evaluation):
+    return sacrebleu.corpus_bleu(evaluation.texts.hypotheses, [evaluation.texts.references]).score
 
 
 def test_what_is_packed_is_read_again_and_has_no_text_of_the_corpus(tmp_path):
