@@ -3,7 +3,7 @@
 python benchmarks/gpu.py output=FOLDER minutes=8
 
 Each step has a process and a time limit of its own: one that crashes, hangs or runs out of memory
-costs the others nothing. The steps that measure no speed run side by side, then the others in turn.
+costs the others nothing. All steps but speed and search run side by side; these follow in turn.
 FOLDER/gpu.json and the table FOLDER/gpu.md have the results, outcome and seconds of each step, and
 the last lines of one that failed. They are written again as the steps end. All lines are in
 FOLDER/<step>.log.
@@ -144,7 +144,7 @@ def equality(config: DictConfig) -> Iterator[Found]:
 
 
 def resuming(config: DictConfig) -> Iterator[Found]:
-    """Whether a training stopped after 10 of 20 updates and resumed ends with equal weights."""
+    """Whether a training ends with equal weights if it stops after 10 of 20 updates and resumes."""
     own = (20, "training.deterministic=true", "model.dropout=0.1")
     whole, update = quickstart(config, "whole", *own), Trainer._update
 

@@ -78,7 +78,7 @@ def benchmark_large_corpus(config: DictConfig) -> Path:
 
 
 def repeat_text(text: Corpus, pairs: int, folder: Path) -> None:
-    """Write ``pairs`` training pairs by repeating those of ``text``."""
+    """Write ``pairs`` pairs by repeating those of ``text``; valid and test are its valid text."""
     folder.mkdir(parents=True)
     for side in SIDES:
         copies = chain.from_iterable(map(read_lines, repeat(getattr(text.train, side))))

@@ -80,7 +80,10 @@ def benchmark_peers(config: DictConfig) -> Path:
     for name in config.precisions:
         require_choice("precisions", name, ("fp32", "bf16"))
     if config.device == "cuda" and (config.measure == "translation" or "joeynmt" in config.peers):
-        raise UserError("device=cuda is for training and quality only, and without joeynmt.")
+        raise UserError(
+            "device=cuda is for training and quality only, and without joeynmt; set device=cpu, or "
+            "change measure or peers."
+        )
     device = choose_device(config.device)
     python = Path(config.peers_python or sys.executable).absolute()
     found = {name: Toolkit(name, python) for name in config.peers}
@@ -154,14 +157,15 @@ class Comparison(NamedTuple):
 def time_training(comparison: Comparison) -> Measured:
     """Train with each program and precision in turns.
 
-    The speed is sentences over wall time, from the report after the warm-up to the last one. The
-    programs' own speeds are not used: each counts in another way.
+    The speed is target tokens (sentences x mean length) over wall time, from the report after the
+    warm-up to the last one. The programs' own speeds are not used: each counts in another way.
     """
     text, config, runs = comparison.text, comparison.config, []
     total, batch = REPORT_EVERY + config.updates, config.setting.batch_size
     if total * batch > text.pairs:  # between two passes some toolkits read the text again
         raise UserError(
-            f"updates={config.updates} is more than one pass over {text.pairs} pairs; lower it."
+            f"updates={config.updates} and {REPORT_EVERY} updates of warm-up are more than one "
+            f"pass over {text.pairs} pairs; lower updates."
         )
     turns = product(range(config.rounds), comparison.precisions, comparison.toolkits.items())
     for number, precision, (name, toolkit) in turns:

@@ -75,8 +75,8 @@ SIZES = {
     "m100": Size(256, 256, 512, 512, vocabulary=8_000, batch=16, source=100, target=100),
     "l": Size(620, 1_000, 1_000, 1_000, vocabulary=30_000, batch=80, source=30, target=30),
 }
-"""``m`` is the default model on sentences of Multi30k's length, ``m100`` on long ones; ``l`` has
-the widths of Bahdanau et al. 2014, and ``tiny`` only shows that everything runs."""
+"""``m`` is the default model on sentences of Multi30k's length, ``m30`` and ``m100`` on longer
+ones; ``l`` has the widths of Bahdanau et al. 2014; ``tiny`` only shows that everything runs."""
 
 
 class Workload(NamedTuple):

@@ -155,7 +155,7 @@ def exit_status() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            _fail(f"{error.filename or 'The disk'} is full; free some space and run this again.")
+            _fail(f"No disk space for {error.filename or 'a file'}; free some space and run again.")
         if error.filename is None:
             raise
         _fail(f"{error.filename} cannot be used ({error.strerror}); choose another path.")

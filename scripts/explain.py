@@ -6,7 +6,7 @@ from seq2seq.config import ExplainConfig
 
 
 def main(config: ExplainConfig) -> None:
-    """Print every decoding step; the last line names the picture of the attention."""
+    """Print every decoding step; the last line names the picture of the attention, if any."""
     from seq2seq.report.explain import explain
 
     print(explain(config))

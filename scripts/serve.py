@@ -1,4 +1,4 @@
-"""Open a page in which several checkpoints translate what you type, side by side."""
+"""Serve a page in which one or more checkpoints translate what you type, side by side."""
 
 from cli import launch
 

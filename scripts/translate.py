@@ -6,7 +6,7 @@ from seq2seq.config import TranslateConfig
 
 
 def main(config: TranslateConfig) -> None:
-    """Translate the input; write one line per input line."""
+    """Translate the input line by line; at a terminal, answer each line that is typed."""
     from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
     from seq2seq.decoding.translator import Translator
     from seq2seq.distributed import process_group

@@ -20,7 +20,7 @@ from seq2seq.training.trainer import train_run
 def train(*settings: str, **groups: Any) -> RunFolder:
     """Train one system, as ``scripts/train.py`` does; return its run folder.
 
-    The folder has the ``record`` of the training, its ``metrics``, and the ``translator`` of its
+    The folder has the ``record()`` of the training, its ``metrics``, and the ``translator`` of its
     best checkpoint. A finished training is not repeated.
     """
     return train_run(*compose("train", _words(settings, groups)))

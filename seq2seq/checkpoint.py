@@ -110,7 +110,7 @@ class Checkpoint:
     target: TextCodec
     state: TrainingState
     rng: Mapping[str, Tensor] = field(default_factory=dict)
-    """Random states for :func:`restore_rng`; empty if none were saved."""
+    """Random states of :func:`capture_rng`; those of rank n > 0 as ``rank-<n>/<name>``."""
     directory: Path = Path()
     """Folder of the checkpoint that was loaded, never the run folder above it."""
     sha256: str = ""
@@ -153,7 +153,7 @@ def save_checkpoint(
             write_json(folder / MANIFEST, {"format": FORMAT, "files": files})
     except (OSError, SafetensorError) as error:
         raise UserError(
-            f"The checkpoint {directory} cannot be written ({error}), so the previous one is kept; "
+            f"The checkpoint {directory} cannot be written ({error}), and any earlier one is kept; "
             "free some space, or check the folder's permissions, and run the same command again."
         ) from error
 
@@ -232,7 +232,7 @@ def _load(folder: Path, device: torch.device, sha256: str) -> Checkpoint:
     """Load the checkpoint whose manifest has this SHA-256; UserError if another one replaced it."""
     names = _verify(folder, REQUIRED | OPTIONAL)
     if missing := REQUIRED - names:
-        raise UserError(f"{min(missing)} is missing in {folder}; {REMEDY}.")
+        raise UserError(f"{MANIFEST} in {folder} does not list {min(missing)}; {REMEDY}.")
     config = read_config(folder)
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
     for codec in (source, target):
@@ -314,7 +314,7 @@ def load_optimizer(
     if missing := wanted - _verify(folder, wanted):
         raise UserError(
             f"The checkpoint {folder} has no {min(missing)}, so training cannot resume from it; "
-            "use the latest checkpoint of the run."
+            "use another checkpoint of the run."
         )
     if unaveraged:
         weights = _read_tensors(folder / UNAVERAGED)

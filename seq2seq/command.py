@@ -36,7 +36,7 @@ def main() -> None:
 def command_of(script: str) -> str:
     """Return the command that starts ``script`` in the way this program was started.
 
-    If the environment is not active, the command contains the path of the program or of Python.
+    Without an active environment, the command may contain the path of the program or of Python.
     """
     program = sys.orig_argv[1] if len(sys.orig_argv) > 1 else ""
     if Path(program).name == "seq2seq":

@@ -42,7 +42,7 @@ For ``prepare`` and ``train``, it is the dataclass of ``reproduce``, because all
 experiment files. ``prepare`` and ``train`` read only the settings of
 :class:`~seq2seq.config.TrainConfig`."""
 OF_REPRODUCE = set(inspect.get_annotations(schema.ReproduceConfig)) - {"systems"}
-"""Keys that only ``reproduce`` reads."""
+"""Keys that ``reproduce`` reads, but neither ``train`` nor ``prepare``."""
 READ = SCHEMAS | dict.fromkeys(("prepare", "train"), schema.TrainConfig)
 """Script name -> dataclass of the settings that the script reads."""
 SEVERAL = {"seed": "seeds", "decoding": "beams", "decoding.beam": "beams"}
@@ -218,7 +218,7 @@ def _keys(name: str, composed: Any) -> list[str]:
 
 
 def composition_error(error: Exception, name: str) -> str:
-    """Describe an error of Hydra or OmegaConf in one sentence: the fault and how to fix it."""
+    """Describe why a config cannot be composed: the fault in a sentence and, if known, the fix."""
     given = re.search(r"Could not override '([\w.]+)'", str(error))
     causes: list[BaseException] = [error]
     while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
@@ -248,7 +248,7 @@ def composition_error(error: Exception, name: str) -> str:
 
 def _unknown_key(key: str, group: Any, name: str) -> str:
     if key.partition(".")[0] == "experiment":
-        return "The first line of an experiment's file must be # @package _global_; add this line."
+        return "experiment holds no settings; its file must begin with # @package _global_."
     while (above := group._get_parent()) is not None:
         group = above
     return schema.not_a_key(key, _keys(name, group))

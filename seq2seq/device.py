@@ -54,7 +54,7 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
     """Return the dtype of matrix products for ``fp32``, ``bf16`` or ``auto`` (bf16 if it is fast).
 
     With bf16, only the products are rounded (autocast); weights, softmax, loss and accumulations
-    stay in float32. Only search on a CPU rounds the weights, too. bf16 is fast on CUDA from compute
+    stay in float32. Only translators on a CPU round weights, too. bf16 is fast on CUDA from compute
     capability 8 (Ampere) on, and on processors with AMX tiles or AVX512-BF16; elsewhere it is
     emulated and slower than fp32. UserError for any other ``name``.
 

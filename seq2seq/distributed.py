@@ -111,7 +111,7 @@ SINGLE = ProcessGroup()
 
 @contextlib.contextmanager
 def process_group(device: str) -> Iterator[ProcessGroup]:
-    """Context in which all processes that torchrun has started work together.
+    """Context in which all processes that torchrun or another launcher has started work together.
 
     If there are GPUs and ``device`` is not cpu, each process of a machine uses its own GPU. All
     processes except the first log only errors. UserError if the machine has fewer GPUs than
@@ -142,7 +142,7 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
             raise
         claim_report()
         raise UserError(
-            "Another process of this command has ended, or has not started; run the same command "
+            "Another process of this command has ended or cannot be reached; run the same command "
             f"again (a training resumes from its newest checkpoint), or {UNSET}."
         ) from error
     except Interrupted as stop:
@@ -188,7 +188,7 @@ def _take_device(name: str) -> torch.device:
     if device.type == "cuda":
         if (count := torch.cuda.device_count()) < local:
             raise UserError(
-                f"{local} processes were started on a machine with {count} GPUs; start {count} "
+                f"{local} processes were started, but PyTorch sees {count} GPUs; start {count} "
                 "processes (torchrun --nproc-per-node), or set device=cpu (training.device=cpu for "
                 "train)."
             )

@@ -6,8 +6,8 @@ import unicodedata
 class UserError(Exception):
     """Error in the user's input: one sentence that says what is wrong, where, and how to fix it.
 
-    Scripts print only this sentence and exit with status 1. Other exceptions are defects of this
-    package and keep their traceback.
+    Scripts print only this sentence and exit with status 1. Other exceptions, except errors of
+    files and memory, are defects of this package and keep their traceback.
     """
 
     def __str__(self) -> str:

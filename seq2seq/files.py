@@ -42,7 +42,7 @@ def file_digest(path: Path) -> str:
 
 
 def file_state(path: Path) -> list[str | int]:
-    """Path, size and modification time of a file; if they are unchanged, so is the content."""
+    """Path, size and modification time of a file; if unchanged, the content counts as unchanged."""
     state = path.stat()
     return [str(path.resolve()), state.st_size, state.st_mtime_ns]
 
@@ -167,7 +167,7 @@ def locked(path: Path, wait: bool = True) -> Iterator[None]:
 def set_usual_mode(path: Path) -> None:
     """Set the read and write permissions of a file to those of its folder.
 
-    The files of safetensors and pooch can be read by their owner only.
+    Otherwise, only the owner could read files that safetensors and pooch have written.
     """
     with contextlib.suppress(OSError):  # not every file system has modes
         if path.is_file():

@@ -84,8 +84,8 @@ def by_torchrun() -> bool:
 
 
 def number(variable: str, default: str = "") -> int:
-    """Value of an environment variable of torchrun; UserError if it is not a number."""
+    """Value of an environment variable of torchrun; UserError unless it is a whole number >= 0."""
     value = os.environ.get(variable, default)
     if not value.isdecimal():
-        raise UserError(f"{variable}={value} is not a number; {UNSET}.")
+        raise UserError(f"{variable}={value} must be a whole number, 0 or more; {UNSET}.")
     return int(value)

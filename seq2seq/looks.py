@@ -17,7 +17,7 @@ tell apart."""
 DARK = {GROUND: "#14161A", INK: "#ECECEC", FAINT: "#A3A8AF", GRID: "#33373E", **ATTENDS, **DOES_NOT}
 """Colour of an SVG in a light scheme -> its colour in a dark scheme."""
 WITHOUT_ATTENTION = ("fixed", "init_only", "none", "uniform")
-"""Attention kinds whose weights show no alignment; figures draw them as systems without attention.
+"""Attention kinds with one context for all steps; figures draw them as systems without attention.
 """
 LineStyle = Literal["-"] | tuple[float, tuple[float, ...]]
 """Line of matplotlib: solid, or an offset and the lengths of dashes and gaps in turn."""

@@ -130,7 +130,7 @@ class EvaluationRecord(Record):
     """Part ``record`` of scores.json: the origin of the translations."""
 
     training: TrainingRecord | None = None
-    """Training of the model; None without a run.json, or if its models come from several runs."""
+    """Training of the model; None without a run.json, or if members come from several runs."""
     members: list[Member] = field(default_factory=list)
     """Models of an ensemble or average; [] for a single model."""
     corpus: str | None = None

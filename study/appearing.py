@@ -23,7 +23,7 @@ ATTENTION, BASELINE, BLIND = SYSTEMS
 APPEARED = 0.5
 """Alignment error below which attention has appeared."""
 AFTER = 2
-"""Number of states after the one of ``Moment.before`` in which the lead should be gained."""
+"""Number of states after ``Moment.before`` in which the primary test expects the lead to grow."""
 PAUSE, END = 800, 3000
 """Milliseconds for which the animation shows a state, and the last one."""
 SHRINK = 3
@@ -80,12 +80,15 @@ class Moment:
         return np.asarray(self._lead[:, :, pool.members].mean(axis=2))
 
     def before(self, pool: Pool) -> Int[np.ndarray, "K"]:
-        """State before the moment, of each seed: the last one with a high alignment error."""
+        """Index of each seed's last state with an error of at least ``APPEARED``; 0 if none."""
         high = self.errors(pool) >= APPEARED
         return np.array([np.flatnonzero(of).max(initial=0) for of in high])
 
     def gain(self, everyone: Pool, pool: Pool) -> Samples:
-        """Share of the last lead that is gained in the ``AFTER`` states after ``before``."""
+        """Share of the last lead that is gained in the ``AFTER`` states after ``before``.
+
+        The leads are those on ``pool``, and ``before`` is that of ``everyone``.
+        """
         last = len(self.updates) - 1
         columns = []
         for of, before in zip(self._lead, self.before(everyone), strict=True):
@@ -137,7 +140,7 @@ def moment_figure(moment: Moment, pools: Mapping[str, Pool]) -> Figure:
 
 
 def animation(states: States) -> bytes:
-    """Draw the attention of one sentence after each state, as an animated GIF."""
+    """Draw the attention to one sentence in each state, as an animated GIF."""
     frames = []
     for update, weights in zip(states.updates, states.weights.tolist(), strict=True):
         lay_out = partial(map_figure, *states.shown, weights, f"After {update} updates")

@@ -1,4 +1,4 @@
-"""Content words of the references of a pool, as numbers without any text."""
+"""Content words of the references of a test set, as numbers without any text."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ class Content:
 
     @classmethod
     def none(cls) -> "Content":
-        """Content without words, for a test set in which few references have content words."""
+        """Content without words, for an evaluation whose content words are not counted yet."""
         return cls(*(np.zeros(0, dtype=np.int64) for _ in range(3)))
 
 

@@ -221,7 +221,7 @@ def translate(translator: Translator, texts: Translations, vectors: Vectors) -> 
 
 
 def first_of_each(sources: Sequence[str], each: int) -> list[int]:
-    """Lines of the first ``each`` sources of every length, the shortest first."""
+    """Lines of the first ``each`` sources of every length bucket, the shortest bucket first."""
     members = bucket_members(source_lengths(sources), EvaluationConfig().edges).values()
     return [int(line) for of in members for line in np.flatnonzero(of)[:each]]
 
@@ -252,7 +252,7 @@ def main(evaluation: str, *others: str) -> None:
     checkpoint = Path(str(base.record.checkpoint))
     translator, config = Translator.load(checkpoint, "cpu", "fp32"), read_config(checkpoint)
     if config.model.attention.kind != "fixed":
-        raise UserError(f"{evaluation} is not of attention kind fixed; put one first that is.")
+        raise UserError(f"{evaluation} is not of attention kind fixed; put such a system first.")
     corpus = load_corpus(config.corpus, Path(config.data))
     train = islice(read_pairs(corpus.train.source, corpus.train.target), SEEN)
     valid = [*read_pairs(corpus.valid.source, corpus.valid.target)]
@@ -304,7 +304,7 @@ def main(evaluation: str, *others: str) -> None:
         print(name, sizes(vectors[-EACH:]))
         limits = {"radius": str(frame.radius), "largest": str(frame.largest)}
         how = {"rate": rate, "steps": STEPS, **limits}
-        # This one comes last: if it exists, the rounded one exists, too.
+        # The rounded vectors come first: if ``name`` exists, its rounded version does, too.
         write(f"{name}-rounded", rounded(vectors), how)
         write(name, vectors, how)
     write("encoder-rounded", rounded(own), {})

@@ -51,9 +51,9 @@ def nearest(sources: Sequence[str], train: Sequence[str]) -> list[int]:
 
 
 def unrelated(sources: Sequence[str]) -> list[int]:
-    """Choose for each sentence the next one in the order of length; return their lines.
+    """Choose for each source the next source in the order of length; return the chosen lines.
 
-    Sentences of equal length are in random order. The last one gets the one before it.
+    Sources of equal length are in random order. The longest source gets the one before it.
     """
     words = np.array([word_count(source) for source in sources])
     order = np.lexsort((np.random.default_rng(1).random(len(words)), words))

@@ -33,7 +33,7 @@ LONGER = (
     ("delta-8", "linear-8"),
     ("linear-8", "elu-8"),
 )
-"""Pairs that are compared after a longer training, too."""
+"""Pairs of memories that ``longer_page`` compares: the first minus the second."""
 
 
 def context_size(one: Packed, words: float) -> float:
@@ -132,8 +132,8 @@ def longer_page(
 ) -> dict[str, bytes]:
     """Make the page of memories after a longer training, next to those of ``before``.
 
-    Both are tested on the same sentences, each against the system ``blind`` of its own training.
-    Some have no shorter training. The longer ones may be of several versions of the code.
+    All are tested on the same sentences, each against the system ``blind`` that was trained as
+    long. Some systems have no shorter training. ``files`` may be of several versions of the code.
     """
     versions = defaultdict[str, list[Packed]](list)
     for one in files:

@@ -56,12 +56,12 @@ class NoEnd(TranslationModel):
         return made.eval()
 
     def init_state(self, source: Source) -> DecoderState:
-        """Begin to count; all hypotheses of a search have the same number of pieces."""
+        """Return the first state; count pieces from 0, together for all hypotheses of a search."""
         self.written = 0
         return super().init_state(source)
 
     def step(self, token: Int[Tensor, "R"], state: DecoderState, source: Source) -> Step:
-        """Score the next piece; a forbidden end has probability 0, and the others share it."""
+        """Score the next piece; a forbidden end has probability 0; other pieces get its share."""
         made = super().step(token, state, source)
         early = source.mask.sum(dim=1) - 1 > self.written
         self.written += 1
@@ -203,7 +203,7 @@ def trace(evaluation: Evaluation, before: Traced | None) -> Traced:
 
 
 def main(evaluations: Sequence[str], results: Path = RESULTS) -> None:
-    """Trace each system that is not there yet."""
+    """Trace each system that is not yet in the file of its experiment."""
     for folder in evaluations:
         evaluation = read_evaluation(Path(folder))
         path = results / str(evaluation.record.experiment) / "places.npz.xz"

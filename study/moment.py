@@ -48,8 +48,7 @@ class States:
     losses: Float[np.ndarray, "U N 2"]
     """Loss in nats and number of pieces of each reference."""
     links: Int[np.ndarray, "U N 3"]
-    """Numbers of links: correct ones among those of the largest weights, all of these, and gold
-    ones; 0 without attention."""
+    """Numbers of links: correct, found (by the largest weights), and gold; 0 without attention."""
     entropies: Float[np.ndarray, "U N"]
     """Entropy of the weights in nats, the mean over pieces; 0 without attention."""
     weights: Float[np.ndarray, "U J I"]

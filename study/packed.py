@@ -219,8 +219,8 @@ def with_content(
 ) -> list[Packed]:
     """Count the content words of ``references`` in the translations of ``systems``.
 
-    Their training counts are taken from the text ``training``, cut as it was for the systems that
-    read its longest sentences.
+    The words are also counted in the training text, which ``training`` returns: in the part of it
+    that was read by the systems with the longest training sentences.
     """
 
     def read() -> list[str]:

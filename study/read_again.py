@@ -1,9 +1,9 @@
 """``python study/read_again.py TRAINING TEST...``: count content words in packed evaluations.
 
 Each argument is the path of an English-French text without its language, for example
-``europarl/train europarl/test newstest/newstest2014``. The references of a pool below results/ are
-looked up, by their SHA-256, among the tests and among what ``same_content`` makes of them. A pool
-whose references are not found stays as it is.
+``europarl/train europarl/test newstest/newstest2014``. The references of each pool (a file below
+results/) are looked up, by their SHA-256, among the tests and among what ``same_content`` makes of
+them. A pool whose references are not found stays as it is.
 """
 
 import sys
@@ -21,7 +21,7 @@ def find(stem: str) -> ParallelText:
     """Find a text by its path without the language."""
     text, missing = find_text(Path(stem).parent, Path(stem).name, ("en", "fr"))
     if text is None:
-        sys.exit(f"{stem}: there is no {' or '.join(missing)}")
+        sys.exit(f"{stem}: there is no {' or '.join(missing)}; check the path.")
     return text
 
 

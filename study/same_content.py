@@ -80,7 +80,7 @@ def cut(source: str) -> list[str]:
 def translate(
     translator: Translator, lines: Sequence[Line], search: DecodingConfig, apart: bool
 ) -> Translations:
-    """Translate the whole sources or, if ``apart``, their parts one by one, and join these."""
+    """Translate the sources whole or, if ``apart``, in parts whose translations are joined."""
     parts = [part if apart else [whole(part)] for part, _ in lines]
     one_by_one = iter(translator.translate([*chain.from_iterable(parts)], search))
     hypotheses = [[*islice(one_by_one, len(part))] for part in parts]

@@ -1,7 +1,7 @@
 """Settings: one dataclass per config group, one docstring per field, checks on construction.
 
-Hydra fills the dataclasses from ``configs/``; a checkpoint stores them as JSON. Each class gets
-only the group that it needs: the encoder gets an EncoderConfig.
+Hydra fills the dataclasses from ``configs/``; a checkpoint stores them as JSON. Each part of the
+model gets only the group that it needs: the encoder gets an EncoderConfig.
 """
 
 from seq2seq.config.checks import Natural, Stored, between, check, flatten, from_json

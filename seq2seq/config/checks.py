@@ -49,9 +49,9 @@ def nearest(word: str, choices: Iterable[str]) -> str:
 def nearest_keys(key: str, valid: Iterable[str]) -> list[str]:
     """List at most three of the ``valid`` keys, those that ``key`` most likely stands for.
 
-    They are the keys with the same last part as ``key``. If there are none, they are the keys whose
-    last part ends in it; otherwise those that begin with ``key``; otherwise those whose last part
-    is spelt like it.
+    Let ``last`` be the last part of ``key``, or what :data:`KEYS` gives for it. The keys are those
+    with this last part; if there are none, those that end in ``_last``; otherwise those that begin
+    with ``key``; otherwise those whose last part is spelt like ``last``.
     """
     last = key.rpartition(".")[2]
     last = KEYS.get(last, last)
@@ -116,10 +116,11 @@ def rising(key: str, values: Sequence[int]) -> None:
 
 
 def file_name(key: str, value: str) -> None:
-    """Refuse text that cannot be part of a file name, such as a/b, or that begins with a dot."""
+    """Refuse empty text, a dot at the start, and characters but letters, digits and _ . + -."""
     if not re.fullmatch(r"[\w+-][\w.+-]*", value):
         raise UserError(
-            f"{key}={value} may hold only letters, digits and _ . + - (no full stop at its start)."
+            f"{key}={value} must consist of letters, digits and _ . + - (at least one of them, and "
+            "no full stop at its start)."
         )
 
 
@@ -169,7 +170,7 @@ def check(key: str, value: Any, hint: Any) -> Any:
     if not fits or (isinstance(value, bool) and kind is not bool):
         raise UserError(f"{key}={shortened(value)} is not of type {kind.__name__}.")
     if isinstance(value, int) and abs(value) > sys.float_info.max:
-        raise UserError(f"{key}={shortened(value)} is out of range; set a smaller number.")
+        raise UserError(f"{key}={shortened(value)} is out of range; set a number closer to 0.")
     floats = arguments == (float,) and {*map(type, value)} == {float}  # one check for all floats
     if kind is list and arguments and not floats:
         return [check(key, item, arguments[-1]) for item in value]
@@ -182,7 +183,7 @@ def check(key: str, value: Any, hint: Any) -> Any:
 
 
 def _require_printable(key: str, value: Any) -> None:
-    """Refuse control characters and surrogates in all text of ``value``.
+    """Refuse control characters (but tab and line feed) and surrogates in the text of ``value``.
 
     A terminal would obey a control character. A surrogate stands for a byte that is not UTF-8.
     """
@@ -285,7 +286,7 @@ def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """Write a value as on a command line: text without quotes, "..." for a value still to set."""
+    """Write a value for a command line: text unquoted, a dict as its keys, "..." if not set yet."""
     if isinstance(value, str | Path):
         return "..." if value == "???" else str(value)
     if isinstance(value, Mapping):

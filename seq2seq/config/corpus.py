@@ -152,7 +152,9 @@ def in_words(folder: Path) -> str:
 def _languages(source: str, target: str, directory: str | None) -> tuple[str, str]:
     """Return both languages; each one that is "auto" is found among the endings in ``directory``.
 
-    If ``directory`` is a table of pairs, not a folder, "auto" becomes "source" or "target".
+    If ``directory`` is no folder, for example a table of pairs, "auto" becomes "source" or
+    "target". If both are "auto" and the only endings are de and en, en is the source. UserError if
+    none or several pairs of endings fit.
     """
     folder = Path(directory or "no folder").expanduser()
     found = endings(folder) if folder.is_dir() else ["source", "target"]

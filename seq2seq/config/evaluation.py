@@ -121,7 +121,7 @@ class EvaluationConfig(Settings):
     def ends(self) -> tuple[int, int]:
         """The largest length of a short source, and the length above which a source is long.
 
-        Both are fixed in advance.
+        Both depend on ``length_unit`` alone, so that nobody can fit them to results.
         """
         return 20 * UNITS[self.unit], 30 * UNITS[self.unit]
 

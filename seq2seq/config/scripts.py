@@ -33,7 +33,7 @@ def folder_name(key: str, value: str) -> None:
     """Refuse a path that cannot be a folder of runs below ``output``."""
     path = Path(value)
     if not path.parts or ".." in path.parts or path.is_absolute() or value == "comparison":
-        raise UserError(f"{key}={value} cannot be a folder below output; set another name.")
+        raise UserError(f"{key}={value} cannot name a folder of runs; set another name.")
 
 
 FolderName = Annotated[str, folder_name]
@@ -50,7 +50,7 @@ def shown_names(systems: Iterable[str], labels: Mapping[str, str]) -> dict[str, 
         if not label.strip() or label in shown.values():
             raise UserError(
                 f"{system} would be called '{label}', which is blank or another system's name; set "
-                "its label."
+                f"another label for {system}."
             )
         shown[system] = label
     return shown
@@ -327,7 +327,7 @@ class ServeConfig(Settings):
             if not folders or not all(isinstance(folder, str) and folder for folder in folders):
                 raise UserError(
                     f"checkpoint={self.checkpoint} is not a list of folders; set "
-                    "'checkpoint=[FOLDER]' or '[FOLDER,...]'."
+                    "'checkpoint=[FOLDER]' or 'checkpoint=[FOLDER,...]'."
                 )
         if self.decoding.n_best > 1:
             raise UserError("serve shows one translation; remove decoding.n_best.")

@@ -1,7 +1,8 @@
 """Download, generate or find the text files of a corpus, and check them.
 
 Every kind of corpus becomes a folder with ``train.<language>``, ``valid.<language>`` and one or
-more ``test*.<language>``; line i of one language is the translation of line i of the other.
+more ``test*.<language>``, or with the other names that :func:`find_text` takes. Line i of one
+language is the translation of line i of the other.
 """
 
 from collections.abc import Sequence
@@ -16,10 +17,10 @@ from seq2seq.errors import UserError
 def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
     """Return the text files of a corpus, checked; fetch or generate what is missing.
 
-    ``data`` is the folder for such text. ``train_pairs`` and ``train_max_words`` have no effect
-    here; the encoding applies them. UserError if a file is missing, empty, not UTF-8 or not aligned
-    with its translation, if the download failed, or if a setting is not valid for this kind of
-    corpus.
+    ``data`` is the folder for fetched and generated text. ``train_pairs`` and ``train_max_words``
+    have no effect here; the encoding applies them. UserError if a file is missing, empty, not UTF-8
+    or not aligned with its translation, if a file cannot be read, written or downloaded, or if a
+    setting is not valid for this kind of corpus or for this text.
     """
     texts = _find_texts(config, data, "train", "valid")
     train, valid = texts.pop("train"), texts.pop("valid")
@@ -38,7 +39,7 @@ def load_test_sets(config: CorpusConfig, data: Path) -> dict[str, ParallelText]:
 def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, ParallelText]:
     """Return the checked text of ``splits`` and of all test sets, by name.
 
-    With ``splits``, missing text is made first.
+    With ``splits``, missing text is first downloaded, generated or split off.
     """
     try:
         folder = _folder(config, data / "corpora", make=bool(splits))
@@ -107,11 +108,12 @@ def _named_texts(
         elif "train" in texts and isinstance(config, FilesCorpus):
             from seq2seq.data.own_text import advised_split
 
-            lacking = [s for s in ("valid", "test") if any(n.startswith(s[:3]) for n in missing)]
-            split = advised_split(texts["train"].source, lacking)
-            remedy += f", or set {split} to split the training text"
+            both = [s for s in ("valid", "test") if sum(n.startswith(s[:3]) for n in missing) == 2]
+            if both:
+                split = advised_split(texts["train"].source, both)
+                remedy += f", or set {split} to split the training text"
         elif isinstance(config, FilesCorpus):
-            remedy = in_words(folder)
+            remedy = f"add them, or set corpus.source and corpus.target ({in_words(folder)})"
         raise UserError(
             f"{folder} lacks {', '.join(missing)} (plain, .gz or .xz), which corpus={config.kind} "
             f"needs for {config.source} to {config.target}; {remedy}."

@@ -32,8 +32,8 @@ def fetch(base: str, name: str, folder: Path) -> Path:
         path = Path(source.fetch(name, downloader=downloader))
     except (OSError, ValueError) as error:  # errors of requests are OSErrors
         raise UserError(
-            f"{base}{name} could not be downloaded ({error}); set corpus.mirror to another base "
-            "URL, or corpus.directory to a folder that holds the files."
+            f"{base}{name} could not be downloaded ({error}); check the network and the disk, or "
+            "set corpus.mirror to another base URL, or corpus.directory to a folder of the files."
         ) from error
     set_usual_mode(path)
     return path

@@ -1,9 +1,10 @@
 """Encode parallel text files as flat arrays of ids: choose pairs, tokenise, number, write.
 
-Worker processes cut the text into pieces, only once. Each new piece gets the next free number as
-its provisional id, and these ids are written to disk. At the end, the counts of all pieces are
-known, so a vocabulary can be built. Then the ids are renumbered. Memory holds only a few chunks of
-text at a time. This module does not import torch, so that a worker starts quickly.
+The text is cut into pieces only once; worker processes share a long text. Each new piece gets the
+next free number as its provisional id, and these ids are written to disk. At the end, the counts
+of all pieces are known, so a vocabulary can be built. Then the ids are renumbered. Memory holds
+only a few chunks of text at a time. This module does not import torch, so that a worker starts
+quickly.
 """
 
 import multiprocessing
@@ -137,9 +138,9 @@ def tokenize_pairs(
 ) -> Iterator[Chunk]:
     """Tokenise ``pairs`` in order, in ``workers`` processes (None: one per CPU core).
 
-    ``total`` is the maximum number of pairs. If it is below :data:`WORTH_SHARING`, this process
-    does all the work. The progress bar shows ``name`` and ``total``. Memory holds only a few
-    chunks per worker at a time. UserError if a worker is killed.
+    ``pairs`` has at most ``total`` pairs. If ``total`` is below :data:`WORTH_SHARING`, this
+    process does all the work. The progress bar shows ``name`` and ``total``. Memory holds only a
+    few chunks per worker at a time. UserError if a worker is killed or fails at its start.
     """
     stream = iter(tqdm(pairs, f"encoding {name}", total, unit_scale=True, disable=None))
     chunks = iter(lambda: list(islice(stream, CHUNK)), [])
@@ -163,8 +164,8 @@ def tokenize_pairs(
                 yield under_way.popleft().result()
     except BrokenProcessPool as error:
         raise UserError(
-            f"A process that tokenised the {name} text was killed, often for lack of memory; free "
-            f"some, or set tokenization.workers lower than {workers}."
+            f"A process that tokenised the {name} text ended early, often for lack of memory; free "
+            f"some memory, or set tokenization.workers lower than {workers}."
         ) from error
 
 
@@ -248,7 +249,7 @@ class TokenIdWriter:
 class EncodedPairs:
     """Sentence pairs as ids: one flat array per side, and the offsets of the sentences.
 
-    Source ids end with EOS, so that no source has length 0; target ids have neither BOS nor EOS.
+    Each source ends with EOS; the targets have neither BOS nor EOS.
     The arrays may be memory-mapped; then memory holds only the lengths, 8 bytes per pair.
     """
 

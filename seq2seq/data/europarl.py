@@ -29,9 +29,9 @@ SAMPLES = Path(__file__).parent
 def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFolder:
     """Return the folder of the cleaned and split corpus, and the function to make it.
 
-    If ``raw`` holds split text, return ``raw`` and None. ``raw`` may also hold the raw texts or
-    their archive; if it is None, the function downloads the archive. UserError, here or from the
-    function, if the text is missing, damaged or too short.
+    If ``raw`` has test files, its text is already split: return ``raw`` and None. ``raw`` may also
+    hold the raw texts or their archive; if ``raw`` is None, the function downloads the archive.
+    UserError, here or from the function, if the text is missing, damaged or too short.
     """
     if raw is not None and find_test_names(raw, (config.source, config.target)):
         return raw, None
@@ -86,8 +86,8 @@ def _unpack(archive: Path, folder: Path) -> dict[str, Path]:
                 pass
     except (KeyError, EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError) as error:
         raise UserError(
-            f"{archive} is damaged or is not the archive of Europarl ({error}); delete it and "
-            "download it again."
+            f"{archive} is damaged or is not the archive of Europarl ({error}); if it is in "
+            "your corpus.directory, replace it; otherwise run this again to download it again."
         ) from error
     return texts
 

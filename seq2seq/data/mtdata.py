@@ -31,9 +31,10 @@ BREAKS = str.maketrans("\n\0", "  ")
 
 
 def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Return the folder of the datasets and the function to make it, or ``own`` and None.
+    """Return the folder of the text, and the function to make it (None if ``own`` is the folder).
 
-    UserError, here or from the function, if dataset ids are missing, repeated or wrong.
+    UserError, here or from the function, if dataset ids are missing, repeated or wrong, if a
+    dataset cannot be downloaded, or if the training text is too short to split.
     """
     if own is not None:
         return own, None
@@ -68,14 +69,17 @@ def _fetch(languages: tuple[str, str], texts: dict[str, list[str]], folder: Path
     command = [sys.executable, *options, json.dumps([languages, texts, str(folder)])]
     done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8")
     if done.returncode:
-        ended = f"mtdata ended with status {done.returncode}; free some memory and run this again."
+        ended = (
+            f"mtdata ended with status {done.returncode}, often for lack of memory; free some "
+            "memory, and run this again."
+        )
         raise UserError(done.stdout.strip() or ended)
 
 
 def _write(languages: Sequence[str], texts: dict[str, list[str]], folder: str) -> None:
     """Download datasets, and write them to files ``<name>.<language>``, one for each language.
 
-    ``texts`` holds the mtdata ids of the datasets of each name; they are written in this order.
+    ``texts``: name -> mtdata ids of the datasets that its files hold, one after the other.
     """
     from mtdata import cache_dir, pbar_man, utils
 

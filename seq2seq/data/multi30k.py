@@ -57,6 +57,6 @@ def _verify(name: str, path: Path) -> None:
     if (found := content_digest(path)) != DIGESTS[name]:
         raise UserError(
             f"{path} is not Multi30k's {name}: its content has SHA-256 {found}, not "
-            f"{DIGESTS[name]}; delete it or set corpus.mirror and run this again, or "
-            "use corpus=files for altered text."
+            f"{DIGESTS[name]}; delete it if it is still there, or set corpus.mirror, and run this "
+            "again; for altered text, use corpus=files."
         )

@@ -38,10 +38,10 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
     """Return the folder of the text, and the function to make it (None for ``own``).
 
     The folder is ``own``, or one below ``home`` if validation or test text must be split off.
-    A folder of which nothing is split off is not checked here. Otherwise UserError, here or from
-    the function, if the training text is missing or too short, if a line is not a pair, if a
-    validation or test file has no translation, or if one of these parts has both files and its
-    setting, or neither.
+    UserError if ``own`` is None. A folder of which nothing is split off is not checked here.
+    Otherwise UserError, here or from the function, if the training text is missing or too short, if
+    a line is not a pair, if a validation or test file has no translation, or if validation or test
+    text has both files and a setting of its size, or neither.
     """
     if own is None:
         raise UserError("corpus=files needs your text; set corpus.directory=FOLDER.")
@@ -52,7 +52,7 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
     train = None if own.is_file() else find_text(own, "train", languages)[0]
     if not (train or own.is_file()):
         files = f"train.{config.source} and train.{config.target}"
-        raise UserError(f"{in_words(own)}, not {files}; rename your two files to these names.")
+        raise UserError(f"{in_words(own)}; rename your two files of training text to {files}.")
     texts = train.files[: len(SIDES)] if train else [own]
     if not train and "\t" not in next(read_lines(own), ""):
         raise UserError(
@@ -71,7 +71,7 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
             elif len(missing) == 1:
                 raise UserError(
                     f"{own} has a {name} file without its translation; add {missing[0]}, or move "
-                    "that file away."
+                    f"the other {name} file away."
                 )
         if found and size:
             raise UserError(
@@ -101,7 +101,7 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
 
 
 def advised_split(text: Path, splits: Sequence[str]) -> str:
-    """Return settings that split ``splits`` off: 500 pairs, or a tenth of a text below 5,000."""
+    """Return settings that split off ``splits``: 500 pairs each; a tenth of a text below 5,000."""
     pairs = max(1, min(500, count_lines(text) // 10))
     return " ".join(f"corpus.{split}_pairs={pairs}" for split in splits)
 

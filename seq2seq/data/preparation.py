@@ -1,8 +1,8 @@
 """Tokenise and encode a corpus once, and cache the result under a hash of texts and settings.
 
 ``data/prepared/<hash>`` holds the tokenizers, the vocabularies, the ids of training and validation
-text and a ``manifest.json`` with the counts of pairs. The hash covers the content of the text files
-and all settings that change the result, so a cached folder with this name is always valid.
+text and a ``manifest.json`` with the counts of pairs. The hash covers the content of these texts
+and all settings that change the result, so a folder with this name is never out of date.
 """
 
 import json
@@ -131,16 +131,18 @@ def prepare(
         )
     except (OSError, EOFError, ValueError, KeyError, UserError) as error:
         raise UserError(
-            f"{directory} is damaged ({error}); delete it, and run this again."
+            f"{directory} is damaged or cannot be read ({error}); delete it, and run this again."
         ) from error
 
 
 def advise(config: TrainConfig, data: PreparedData) -> None:
-    """Log a suggestion of more dropout if the training text is short and cut into subwords."""
+    """Suggest more dropout in the log if it is low and the text is short and cut into subwords."""
     least = {"dropout": 0.4, "embedding_dropout": 0.3}
     low = [f"model.{k}={v}" for k, v in least.items() if getattr(config.model, k) < v]
     if low and len(data.train) < FEW_PAIRS and config.tokenization.kind == "sentencepiece":
-        log.info("Only %d pairs; %s may reduce overfitting.", len(data.train), " ".join(low))
+        log.info(
+            "Only %d training pairs; %s may reduce overfitting.", len(data.train), " ".join(low)
+        )
 
 
 def left_out(data: PreparedData, name: str) -> str:

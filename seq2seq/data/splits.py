@@ -48,7 +48,8 @@ def clean_and_split(
 ) -> dict[str, int]:
     """Write {train,valid,test}.<language> and cleaning.json into ``folder`` from the raw texts.
 
-    A split that ``folder`` already holds stays, and its sources are kept out of the other splits.
+    Validation or test text that ``folder`` already holds stays; its sources are kept out of the
+    other splits.
     ``texts``: language -> raw file; ``origin``: entries of cleaning.json about the raw files.
     Returns the number of pairs with each label of :data:`WAYS`, and their sum as ``read``.
     UserError if the raw files have different numbers of lines, or if too few pairs remain.
@@ -86,12 +87,13 @@ def assign(
 ) -> Int8[np.ndarray, " N"]:
     """Label each of N pairs, from the hashes of pairs and sources.
 
-    Labels: TRAIN, VALID, TEST, DUPLICATE or HELD_OUT. The distinct sources are sorted by hash. This
-    order is random, but depends only on the text. The first ``test`` sources are for testing, and
-    the next ``valid`` sources are for validation. Only the first pair of such a source is TEST or
-    VALID; its other pairs are HELD_OUT. So test and validation text have exact sizes, and no two
-    splits have a source in common. Pairs whose source is in ``elsewhere``, the sources of existing
-    splits, are HELD_OUT too.
+    Pairs whose source is in ``elsewhere``, the sources of existing splits, are HELD_OUT. Of the
+    others, a pair that equals an earlier one is DUPLICATE. The distinct sources of the rest are
+    sorted by hash. This order is random, but depends only on the text. The first ``test`` sources
+    are for testing, and the next ``valid`` sources are for validation. Only the first pair of such
+    a source is TEST or VALID; its other pairs are HELD_OUT. All other pairs are TRAIN. So test and
+    validation text have exact sizes, and no two splits have a source in common. UserError if no
+    source is left for training.
     """
     labels = np.full(len(pairs), DUPLICATE, np.int8)
     taken = np.isin(sources, elsewhere)

@@ -67,7 +67,7 @@ def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
         ) from error
     except OSError as error:
         raise UserError(
-            f"{path} cannot be read ({error.strerror or error}); check its permissions."
+            f"{path} cannot be read ({error.strerror or error}); check its path and permissions."
         ) from error
 
 
@@ -77,7 +77,7 @@ def bounded_lines(stream: io.BufferedIOBase | BinaryIO) -> Iterator[bytes]:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a plain, .gz or .xz file; errors as in :func:`decode_lines`."""
+    """Yield the unpacked lines of a file; errors as in :func:`open_bytes`, :func:`decode_lines`."""
     with open_bytes(path) as stream:
         yield from decode_lines(bounded_lines(stream), str(path))
 
@@ -122,7 +122,7 @@ def _remedy(line: bytes) -> str:
     marked = line[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     zero, whole = line.find(b"\0"), line.decode("utf-8", "ignore").encode() == line
     if not marked and zero >= 0 and whole and line.count(b"\0") < len(line) / 4:
-        return "remove zeros, for example with tr -d '\\000'"
+        return "remove the zero bytes, for example with tr -d '\\000'"
     if not marked and zero < 0:
         return "convert it with iconv -f ENCODING -t UTF-8 OLD > NEW (LATIN1, GB18030, ...)"
     kind = "UTF-16" if marked else "UTF-16LE" if zero % 2 else "UTF-16BE"
@@ -228,7 +228,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
 
 
 def word_count(text: str, language: str = "") -> int:
-    """Number of words between white space; half the characters if ``language`` has no spaces."""
+    """Number of words (``str.split``); half the characters, rounded up, in unspaced languages."""
     words = text.split()
     return -(-len("".join(words)) // 2) if unspaced(language) else len(words)
 
@@ -290,7 +290,7 @@ class Corpus:
 
 
 def check_text(name: str, text: ParallelText) -> None:
-    """Refuse text that is not UTF-8, is empty, or differs from its translation in line count."""
+    """Refuse text that is not UTF-8 or is empty, or whose files differ in their line counts."""
     counts = [count_lines(path) for path in text.files]
     for path, count in zip(text.files, counts, strict=True):
         if not count:
@@ -298,7 +298,7 @@ def check_text(name: str, text: ParallelText) -> None:
         if count != counts[0]:
             raise UserError(
                 f"The line counts of the {name} text differ: {text.source} has {counts[0]:,}, "
-                f"{path} has {count:,}; line i of one file must translate line i of the other."
+                f"{path} has {count:,}; line i of each file must belong to pair i."
             )
 
 
@@ -367,8 +367,8 @@ def find_text(
 def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
     """List the names of test sets ("test" for test.<language>) that have files for both sides.
 
-    A warning names each file whose other side is missing. If no test set has both files, list the
-    test sets that have one file.
+    A warning names each file whose other side is missing. If no test set has both files, list all
+    test sets that have one file, without a warning.
     """
     found: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.glob("test*")):

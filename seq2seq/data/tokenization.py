@@ -69,7 +69,7 @@ class WhitespaceTokenizer(Tokenizer):
 
 LEFT, RIGHT = "\x02", "\x03"
 """Signs for "no space on the left" and "no space on the right" of a piece. No piece contains them,
-because Moses removes control characters."""
+because Moses removes the control characters U+0000 to U+001F."""
 TAILS = ("d", "ll", "m", "re", "s", "t", "ve")
 
 
@@ -90,7 +90,7 @@ class MosesWordTokenizer(Tokenizer):
         self._detokenizer = MosesDetokenizer(lang=language)
 
     def tokenize(self, text: str) -> list[str]:
-        """Cut ``text`` into words; characters do not change (no ``&amp;`` escapes)."""
+        """Cut ``text`` into words, without ``&amp;`` escapes; U+0000 to U+001F are removed."""
         pieces: list[str] = self._tokenizer.tokenize(text, escape=False)
         return [piece for piece in pieces if piece]
 
@@ -122,8 +122,8 @@ class MosesWordTokenizer(Tokenizer):
 class SentencePieceTokenizer(Tokenizer):
     """Cuts raw text into subwords (Kudo & Richardson 2018; byte pairs, Sennrich et al. 2016).
 
-    Before text is cut, white space becomes single spaces, and the model's rule normalises the text.
-    The rule ``identity`` keeps every character. The rule ``nmt_nfkc`` converts text to NFKC and
+    Before text is cut, white space and ``▁`` become single spaces, and the model's rule normalises
+    the text. Rule ``identity`` keeps all other characters. Rule ``nmt_nfkc`` converts to NFKC and
     removes control characters (except U+0000 and most from U+0080 to U+009F). Joining returns the
     normalised text. Characters that training did not see become pieces that are not in the model; a
     vocabulary maps them to ``<unk>``.
@@ -268,7 +268,10 @@ def _complaint(message: str, size: int, where: str) -> UserError:
             f"set it to {smallest[1]} or more."
         )
     if "sentences_.empty()" in message or "all_chars_count" in message:
-        return UserError(f"{where} has no sentence for the subword model; add text.")
+        return UserError(
+            f"{where} has no sentence for the subword model; add text, or raise "
+            "corpus.train_max_words if it is set."
+        )
     return UserError(f"SentencePiece cannot learn from {where} ({message}); correct the text.")
 
 
@@ -320,7 +323,7 @@ class TextCodec:
         return self.tokenizer.detokenize(self.pieces(ids))
 
     def encodes_like(self, other: "TextCodec") -> bool:
-        """Whether ``other``, built from the same training text, encodes text as the same ids.
+        """Whether ``other``, built from the same training text, encodes that text as the same ids.
 
         Counts are compared too, because a change in the rules of cutting may change only the
         counts, and not the set of pieces.

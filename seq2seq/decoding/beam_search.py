@@ -1,8 +1,8 @@
 """Greedy and beam search of many sentences together.
 
 Shape letters in addition to those of the model: N is the number of sentences that are still
-searched. W is the number of hypotheses per sentence: 1 at the first step, then K, the beam. The
-model reads R = N x W rows; the rows of one sentence are next to each other.
+searched. W is the number of hypotheses per sentence: 1 until a piece is chosen, then at most K,
+the beam. The model reads R = N x W rows; the rows of one sentence are next to each other.
 """
 
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ def beam_search(
     history = History(choices)
 
     alive = torch.arange(batch, device=device)  # the N sentences
-    # Log-probabilities, N x W; -inf where the hypothesis or its sentence is finished.
+    # Log-probabilities, N x W; -inf where there is no hypothesis to extend.
     total = torch.zeros(batch, 1, device=device)
     token = torch.full((batch,), BOS, device=device)
     banned = token.new_tensor(banned_pieces(config))
@@ -145,11 +145,11 @@ class History:
             self._seen.append(Seen(weights, after.gained[:, :most], after.pieces[:, :most]))
 
     def move(self, rows: Int[Tensor, "R"], token: Int[Tensor, "R"]) -> None:
-        """Add the way to the next step: the row that each of its rows extends, and the piece."""
+        """Add for each row of the next step the row that it extends and the piece that it adds."""
         self._moves.append((rows, token))
 
     def follow(self, row: int, steps: int) -> tuple[list[int], Seen | None]:
-        """Go back from the ``row`` of step ``steps`` (from 1); return what was written and seen."""
+        """Return the pieces before step ``steps`` (from 1) of ``row``, and what its steps saw."""
         known = len(self._ways)
         self._ways += [(rows.tolist(), token.tolist()) for rows, token in self._moves[known:]]
         written, path = [], [row]
@@ -175,9 +175,9 @@ class FinishedHypotheses:
         self.steps = torch.zeros(columns, dtype=torch.long, device=device)
         """Number of steps of each hypothesis, with those of its forced beginning."""
         self.rows = torch.zeros_like(self.steps)
-        """Row of each hypothesis in its last step."""
+        """Row that the last step of each hypothesis extended."""
         self.added = torch.zeros_like(self.steps)
-        """Piece that this step added."""
+        """Id of the piece that the last step of each hypothesis added."""
         self.log_probability = torch.full(columns, -torch.inf, device=device)
         self.score = torch.full(columns, -torch.inf, device=device)
         """Score of each hypothesis; -inf in empty columns."""
@@ -197,10 +197,10 @@ class FinishedHypotheses:
         total: Float[Tensor, "N W"],
         score: Float[Tensor, "N W"],
     ) -> None:
-        """Add the ``chosen`` hypotheses; row n belongs to the sentence ``alive[n]``.
+        """Add the ``chosen`` hypotheses; line n of each tensor is of the sentence ``alive[n]``.
 
-        Of step ``steps``, ``rows`` are the rows that were extended, ``added`` the pieces, and
-        ``total`` the log-probabilities in nats.
+        The step number ``steps`` has extended ``rows`` (of the model) by the pieces ``added``.
+        ``total`` holds the log-probabilities in nats.
         """
         self.any, last = True, self.score.shape[1] - 1
         column = (self.count[alive, None] + chosen.cumsum(dim=1) - 1).where(chosen, last)

@@ -25,8 +25,8 @@ IDLE_SHARE = 0.2
 sentences, so finished sentences are not dropped one by one."""
 
 CELLS = 2_048
-"""Largest number of target positions, padding included, that forced decoding reads together. So its
-memory does not grow with the batch."""
+"""Largest number of target positions, padding included, that forced decoding reads together; a
+longer target is read alone. So memory does not grow with the batch."""
 
 
 class Ensemble(nn.Module):
@@ -42,7 +42,7 @@ class Ensemble(nn.Module):
 
     @property
     def attends(self) -> bool:
-        """Whether at least one model has attention."""
+        """Whether at least one model attends to source pieces."""
         return any(model.attends for model in self.models)
 
     def parameter_counts(self) -> dict[str, int]:
@@ -66,7 +66,7 @@ class StepScores(NamedTuple):
     logits: Float[Tensor, "R V"]
     """Unnormalised log-probabilities of the next piece; the caller may overwrite them."""
     weights: Float[Tensor, "R S"]
-    """Attention weights; all 0 without attention."""
+    """Attention weights; all 0 for the attention kinds fixed, init_only and none."""
 
 
 @dataclass
@@ -100,7 +100,7 @@ class DecoderSession:
         """Score the pieces that may follow ``token``, the last piece of each row.
 
         An ensemble averages the probabilities of all models. It averages the attention weights of
-        the models that have attention.
+        the models that attend to source pieces.
         """
         parts = zip(self.models, self.states, self.sources, strict=True)
         steps = [model.step(token, state, source) for model, state, source in parts]
@@ -130,7 +130,7 @@ def _mean_prediction(logits: list[Float[Tensor, "*N V"]]) -> Float[Tensor, "*N V
 def _mean_weights(
     models: list[TranslationModel], weights: list[Float[Tensor, "*N _"]]
 ) -> Float[Tensor, "*N S"]:
-    """Mean of the weights over the models that attend to words; without such, the first model's."""
+    """Mean weights of the models that attend to words; if none does, the weights of the first."""
     if len(models) == 1:
         return weights[0]
     seen = [own for own, model in zip(weights, models, strict=True) if model.attends]
@@ -150,7 +150,7 @@ class ForcedDecoding(NamedTuple):
     log_probabilities: Float[Tensor, "N T"]
     """Log-probability of each piece, in nats; 0 at padding."""
     weights: Float[Tensor, "N T S"]
-    """Attention weights of the step that scored each piece; all 0 without attention."""
+    """Attention weights of the step that scored each piece; 0 in fixed, init_only and none."""
 
 
 @torch.no_grad()
@@ -185,7 +185,7 @@ class Seen(NamedTuple):
     """What the steps of a hypothesis saw: a row for each piece, and for EOS if it was reached."""
 
     weights: Float[Tensor, "T S"]
-    """Attention weights; all 0 without attention."""
+    """Attention weights; all 0 for the attention kinds fixed, init_only and none."""
     values: Float[Tensor, "T K"]
     """Log-probabilities of the likeliest pieces, in nats, the highest first."""
     pieces: Int[Tensor, "T K"]

@@ -35,7 +35,7 @@ class Hypothesis:
     score: float
     """Log-probability / length ** length_penalty; hypotheses rank by it."""
     log_probability: float
-    """Log-probability of all pieces and the end of the sentence, in nats."""
+    """Log-probability of all pieces and, unless ``capped``, the end of the sentence, in nats."""
     pieces: list[str]
     """Pieces of the text, without EOS."""
     capped: bool
@@ -45,7 +45,7 @@ class Hypothesis:
     attention: Float[Tensor, "T S"] | None = field(default=None, compare=False)
     """Attention weights, with a row for each of ``pieces`` and a column for each of
     ``source_pieces``. A row sums to 1, except with ``local_p``. None for a blank source or a model
-    without attention. Without ``attention=True``, the weights may also be None."""
+    without attention to words. Without ``attention=True``, the weights may also be None."""
     alternatives: list["Hypothesis"] = field(default_factory=list)
     """The other hypotheses of ``n_best``, best first."""
     choices: list[list[tuple[str, float]]] = field(default_factory=list)
@@ -67,9 +67,9 @@ class Hypothesis:
     def links(self) -> list[Link] | None:
         """Links between the words of ``source`` and of ``text``; both are cut at spaces.
 
-        [] without attention. None if a tokenizer counts other words than those between spaces. For
-        example, SentencePiece turns an acute accent that stands alone into a space and another
-        character. The numbers of all later words would then be wrong.
+        [] without attention or text. None if the model reads or writes other words than those
+        between spaces. For example, SentencePiece turns an acute accent that stands alone into a
+        space and another character. The numbers of all later words would then be wrong.
         """
         if self.attention is None or not self.tokenizers or not self.text.strip():
             return []
@@ -99,8 +99,8 @@ class Hypothesis:
 
         if self.attention is None or not self.tokenizers or not self.pieces:
             raise UserError(
-                "There are no attention weights to draw; use a model with attention, and set "
-                "attention=True."
+                "There are no attention weights to draw; translate a sentence that is not blank, "
+                "by a model with attention to source pieces, and with attention=True."
             )
         pieces = self.source_pieces[:-1], self.pieces
         words = attention_by_word(self.attention, pieces, self.tokenizers)
@@ -138,7 +138,7 @@ def word_weights(
 
 
 def _membership(words: Sequence[int]) -> Float[Tensor, "P W"]:
-    """Matrix with 1 where a piece is part of a word, and 0 elsewhere."""
+    """Matrix of pieces x words: 1 where the piece is part of the word, and 0 elsewhere."""
     return torch.eye(max(words, default=-1) + 1)[torch.tensor(words, dtype=torch.long)]
 
 
@@ -146,7 +146,7 @@ class WordAttention(NamedTuple):
     """Attention merged to words, without the ends of the sentences."""
 
     source: list[str]
-    """Source words, as the tokenizer divides the text: at spaces, or into tokens of Moses."""
+    """Source words, as the tokenizer numbers them (:meth:`Tokenizer.words`)."""
     target: list[str]
     weights: Float[Tensor, "J I"]
     """Weights of the source words that the model read; the rest of a long source has no column."""

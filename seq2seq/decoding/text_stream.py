@@ -75,8 +75,8 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
         raise
     if unlinked:
         log.warning(
-            "Lines left empty in the alignments file, because the tokenizer counts other words "
-            f"than those between spaces: {unlinked}."
+            "Lines without links in alignments, because the model's words are not those between "
+            f"spaces: {unlinked}."
         )
     cut = f"; {capped} translations were cut at the limit decoding.max_ratio" if capped else ""
     log.info("Lines translated: %d%s", done, cut)
@@ -93,11 +93,11 @@ def is_typed(config: TranslateConfig) -> bool:
 
 
 def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
-    """Answer each line with its hypotheses, their scores and, with ``alignments``, word links.
+    """Answer each line with hypotheses, scores, unknown words and, with ``alignments``, links.
 
     A Ctrl-C drops the line being typed or translated. Ctrl-D ends the loop, and so does a Ctrl-C on
-    an empty line. Where Python has ``readline``, lines have a history and can be edited.
-    UserError if this model cannot write ``alignments`` or replace unknown words.
+    an empty line. Without Python's ``readline``, lines have no history, and any Ctrl-C while typing
+    ends the loop. UserError if this model cannot write ``alignments`` or replace unknown words.
     """
     _check_attention(translator, config)
     for stream in (sys.stdin, sys.stdout):  # a terminal may send invalid bytes, or lack characters
@@ -145,20 +145,20 @@ def _check_attention(translator: Translator, config: TranslateConfig) -> None:
     for each in (translator.source.tokenizer, translator.target.tokenizer) if links else ():
         if each.kind == "moses" or (each.kind == "sentencepiece" and unspaced(each.language)):
             raise UserError(
-                "alignments numbers the words between spaces, but this model's "
-                f"tokenization={each.kind} has other words for {each.language}; remove alignments."
+                "Word links in alignments count the words between spaces, but this model cuts "
+                f"{each.language} into other words (tokenization={each.kind}); remove alignments."
             )
 
 
 def _check_outputs(config: TranslateConfig) -> list[Path]:
-    """Return the ``.part`` file of each output.
+    """Return the ``.part`` file of each output, except standard output, pipes and devices.
 
     UserError if two settings share a file, or if ``n_best`` is above 1 without ``n_best_list``.
     """
     if config.decoding.n_best > 1 and config.n_best_list is None:
         raise UserError(
-            f"decoding.n_best={config.decoding.n_best} writes several hypotheses per line; set "
-            "n_best_list=FILE."
+            f"decoding.n_best={config.decoding.n_best} asks for several hypotheses per line, which "
+            "only n_best_list can hold; set n_best_list=FILE."
         )
     taken: dict[str | Path, str] = {}
     parts: list[Path] = []
@@ -181,7 +181,7 @@ def _check_outputs(config: TranslateConfig) -> list[Path]:
 
 
 def _open_input(source: str) -> tuple[Iterator[str], int | None]:
-    """Open the text; return its lines and their number (None for a pipe)."""
+    """Open the text; return its lines and their number (None for standard input or a pipe)."""
     if source == "-":
         if sys.stdin is None:
             raise UserError("input=- is standard input, which is closed; set input=FILE.")
@@ -199,7 +199,7 @@ def _open_output(file: str) -> Iterator[Callable[[str], object]]:
             yield writer.write
         return
     if sys.stdout is None:
-        raise UserError("Standard output is closed; set hypotheses=FILE.")
+        raise UserError("Standard output is closed; write to a file, as with hypotheses=FILE.")
     output = sys.stdout.buffer  # on Windows, text would get another encoding and line ends
     yield lambda line: output.write(line.encode("utf-8") + b"\n")
     output.flush()

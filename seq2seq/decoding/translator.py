@@ -52,7 +52,7 @@ class ForcedPair(NamedTuple):
     log_probabilities: Float[Tensor, "T"]
     """Log-probability of each id, in nats."""
     weights: Float[Tensor, "T S"]
-    """Attention weights at each id; the last column is the end of the source."""
+    """Attention weights at each id; the last column is the source's end if ``model.attends``."""
 
 
 class _Wanted(NamedTuple):
@@ -69,9 +69,9 @@ class Translator:
     """A trained model that translates text.
 
     A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut to that
-    number, with a warning. On a CPU, PyTorch's threads compute a single batch together. If
-    there are several batches, each thread computes a different one. That is faster, because a
-    search step is too small to divide.
+    number, with a warning. On a CPU, PyTorch's threads compute a single batch together. Several
+    batches are computed at the same time, each by its share of the threads. That is faster,
+    because a search step is too small to divide among many.
     """
 
     model: TranslationModel | Ensemble
@@ -119,7 +119,7 @@ class Translator:
         """
         paths = [checkpoint] if isinstance(checkpoint, str | Path) else checkpoint
         if not paths:
-            raise UserError("checkpoint is an empty list; pass the folder of at least one.")
+            raise UserError("checkpoint is an empty list; pass at least one folder.")
         chosen = choose_device(device)
         return cls.of([load_checkpoint(Path(path), chosen) for path in paths], precision, average)
 
@@ -199,8 +199,8 @@ class Translator:
             The hypothesis of a string, or a list with one hypothesis for each sentence.
 
         Raises:
-            UserError: ``text`` is neither a string nor an iterable of strings, or a setting is
-                unknown or not valid.
+            UserError: ``text`` is neither a string nor an iterable of strings, a string has several
+                lines, or a setting is unknown or not valid.
         """
         search = _search(config, settings)
         sentences = _sentences(text, 'translate("a dog") or translate(["a dog", "a cat"])')
@@ -271,11 +271,11 @@ class Translator:
         """Log-probability of translations, with the end of the sentence, in nats.
 
         Returns a number for two strings, a list for two iterables of strings; NaN for a pair whose
-        source or target is blank. An unknown word counts as ``<unk>``.
+        source or target is blank. An unknown target word counts as ``<unk>``.
 
         Raises:
-            UserError: ``source`` or ``target`` is neither a string nor an iterable of strings, or
-                their numbers of sentences differ.
+            UserError: ``source`` or ``target`` is neither a string nor an iterable of strings, a
+                string has several lines, or the numbers of sentences differ.
         """
         usual = 'score("a dog", "ein Hund") or score(["a dog"], ["ein Hund"])'
         sources, targets = _sentences(source, usual), _sentences(target, usual)
@@ -333,10 +333,10 @@ class Translator:
         return pieces[: self.max_pieces]
 
     def require_attention(self, key: str) -> None:
-        """Raise UserError, with the name of the setting that needs attention, if there is none."""
+        """Raise UserError, which names the setting ``key``, unless the model attends to words."""
         if not self.model.attends:
             raise UserError(
-                f"{key} needs a model with attention, and this model has none; remove {key}."
+                f"{key} needs a model with attention to words, and this one has none; remove {key}."
             )
 
     def cut(self, sentence: str) -> list[str]:
@@ -401,7 +401,7 @@ class Translator:
         return self.group.map(lambda own: list(self._on_cores(work, own)), tasks)
 
     def _on_cores(self, work: str, tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Yield the result of each task; the tasks are shared among PyTorch's threads."""
+        """Yield the result of each task, in order; on a CPU, several tasks run at the same time."""
 
         def run(task: tuple[Any, ...]) -> Any:
             with mixed_precision(self.device, self.precision):
@@ -436,8 +436,8 @@ def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationMode
     """Return the model of a single checkpoint, or combine several into an ensemble or average.
 
     ``average`` averages the weights of checkpoints, which should come from one training. An
-    ensemble averages the probabilities of its models at each step. UserError if the vocabularies or
-    tokenizers differ; with ``average``, also if the architectures differ.
+    ensemble averages the probabilities of its models at each step. UserError if vocabularies or
+    kinds of tokenizer differ; with ``average``, also if the architectures differ.
     """
     first, *others = checkpoints
     for other in others:
@@ -446,8 +446,8 @@ def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationMode
             same_pieces = ours.vocabulary.pieces == theirs.vocabulary.pieces
             if not same_pieces or ours.tokenizer.kind != theirs.tokenizer.kind:
                 raise UserError(
-                    f"{first.directory} and {other.directory} cut the {side} text into different "
-                    "pieces; use checkpoints trained on one corpus with one tokenization."
+                    f"{first.directory} and {other.directory} differ in tokenizer or vocabulary of "
+                    f"the {side} text; use checkpoints trained on one corpus with one tokenization."
                 )
         if average and first.config.model.shape != other.config.model.shape:
             raise UserError(
@@ -468,7 +468,7 @@ def make_hypothesis(
     replace_unknown: bool,
     prefix: Sequence[str] = (),
 ) -> Hypothesis:
-    """Turn a search result into text.
+    """Turn a search result into a :class:`Hypothesis`, with its text.
 
     ``source_pieces`` end with ``</s>``. The text begins with ``prefix``, unchanged even where the
     model reads ``<unk>``. With ``replace_unknown`` and ``weights``, each ``<unk>`` after it is
@@ -490,10 +490,10 @@ def make_hypothesis(
 
 
 def _batches(lengths: Sequence[tuple[int, ...]], size: int) -> list[list[int]]:
-    """Group the indices of sentences by length, ``size`` per batch.
+    """Group the indices of sentences, or of pairs, by length, ``size`` per batch.
 
-    The longest come first, so that a lack of memory shows early. A sentence is left
-    out if one of its lengths is 0.
+    The longest come first, so that a lack of memory shows early. Blank sentences, and pairs with
+    a blank side, are left out.
     """
     filled = [i for i, of in enumerate(lengths) if all(of)]
     order = sorted(filled, key=lambda i: [-n for n in lengths[i]])
@@ -531,10 +531,10 @@ def _valid(text: str) -> str:
 
 
 def _sentences(text: Any, usual: str, first: int = 0) -> list[str]:
-    """Return ``text`` as a list of sentences, each of one line.
+    """Return ``text``, one string or an iterable of strings, as a list of sentences.
 
-    UserError if it is anything else. ``usual`` is a correct call, for the message. Sentences are
-    numbered from ``first``.
+    UserError if it is anything else, or if a string has several lines. The message numbers the
+    sentences from ``first``, and shows ``usual``, a correct call.
     """
     if isinstance(text, bytes) or not isinstance(text, Iterable):
         raise UserError(f"{shortened(text)} is of type {type(text).__name__}; call {usual}.")
@@ -546,6 +546,6 @@ def _sentences(text: Any, usual: str, first: int = 0) -> list[str]:
         if "\n" in each.rstrip("\n"):
             raise UserError(
                 f"text[{place}]={shortened(each)} has several lines; pass a list of "
-                r"single lines: text.split('\n')."
+                r"single lines, as text.split('\n') makes of a string."
             )
     return sentences

@@ -91,8 +91,8 @@ def read_gold(path: Path, pairs: Sequence[tuple[str, str]]) -> list[GoldLinks]:
             if source - first >= sizes[0] or target - first >= sizes[1]:
                 raise UserError(
                     f"{path}, line {number}: a link is beyond a sentence (source word {source} of "
-                    f"{sizes[0]}, target word {target} of {sizes[1]}); use the links of this test "
-                    "set."
+                    f"{sizes[0]}, target word {target} of {sizes[1]}, counted from {first}); use "
+                    "the links of this test set."
                 )
         possible = frozenset((source - first, target - first) for source, target, _ in line)
         sure = frozenset((s - first, t - first) for s, t, kind in line if kind == "-")
@@ -129,7 +129,7 @@ def score_links(found: Sequence[Sequence[Link]], gold: Sequence[GoldLinks]) -> A
 def score_alignment(
     links: Sequence[Sequence[Link]], pairs: Sequence[tuple[str, str]], gold: Sequence[GoldLinks]
 ) -> dict[str, Any]:
-    """Score the links of attention, with two controls; return what is written as JSON.
+    """Score the links of attention, with two controls; return the scores for alignment.json.
 
     ``shifts`` has the scores of the links moved by -1, 0 and 1 target words. They show whether the
     attention is one step off. ``diagonal`` has the scores of links made without a model: each

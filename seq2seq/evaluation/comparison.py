@@ -1,7 +1,8 @@
 """Several systems on one test set: their scores by source length and the gaps between them.
 
-Evaluations whose records name the same ``system`` form one system. They differ in the seed of the
-training, and the score of the system is the mean over seeds.
+Evaluations form one system if their records have the same ``system``, experiment and search, see
+:func:`group_by_system`. They differ in the seed of the training, and the score of the system is the
+mean over seeds.
 """
 
 import re
@@ -70,7 +71,8 @@ class System:
     """Change from short sources to long ones; None if too few buckets have enough sentences."""
     known_bits: KnownBits | None = None
     """Known bits, if exactly one system has attention kind ``none``. None for that system itself,
-    and for systems that cut the references into other pieces."""
+    for systems that cut the references into other pieces or lack finite losses, and for all systems
+    if the test set has too few lengths."""
 
     @property
     def buckets(self) -> list[ScoreRow]:
@@ -116,7 +118,8 @@ class Comparison:
     """Corpus kind, test set and search of all models; each is None if the models differ in it."""
     empty_sources: int
     systems: list[System]
-    """Each baseline comes first; the systems measured against it follow, sorted by name."""
+    """Each system without a baseline comes first; those measured against it, directly or through
+    another baseline, follow, sorted by name."""
     gaps: list[Gap]
     """Gap of each system that has a baseline, in the order of ``systems``."""
     config_differences: dict[str, dict[str, list[Any]]]
@@ -167,12 +170,12 @@ def compare_systems(
     baselines: Mapping[str, str] | None = None,
     training: Iterable[str] | None = None,
 ) -> Comparison:
-    """Compare evaluations of one test set, in any order.
+    """Compare evaluations of one test set.
 
     Each system is measured against its own baseline in ``baselines``, otherwise against
-    ``baseline``. If ``baseline`` is None, it is the first system. ``training`` is the target side
-    of the training text, for recall by count. UserError if test sets differ, and as in
-    :func:`group_by_system` and :func:`arrange`.
+    ``baseline``. If ``baseline`` is None, it is the system of the first evaluation. ``training`` is
+    the target side of the training text, for recall by count. UserError if test sets differ, and as
+    in :func:`group_by_system` and :func:`arrange`.
     """
     for other in evaluations[1:]:
         _require_same_texts(evaluations[0], other)
@@ -291,8 +294,9 @@ def _known_bits(
 ) -> dict[str, KnownBits]:
     """Known bits by system; {} unless exactly one system sees nothing of the source.
 
-    Systems that cut the references into other pieces than that system are left out. ``means`` has
-    the mean source length of each bucket with enough sentences.
+    Also {} without short or long sources, or with fewer than two buckets in ``means``, which has
+    the mean source length of each bucket with enough sentences. Systems are left out if they lack
+    finite losses, or cut the references into other pieces than the system that sees no source.
     """
     losses, blind = {}, []
     for name, group in groups.items():
@@ -367,9 +371,9 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluat
         ]:
             raise UserError(
                 f"{clash[0].directory} and {evaluation.directory} are both of system {name}"
-                f"{'' if seed is None else f' with seed {seed}'}; leave one of them out, or, if "
-                "one was made from a file of hypotheses, evaluate it again with another "
-                "system=NAME."
+                f"{'' if seed is None or clash[0].external else f' with seed {seed}'}; leave one "
+                "of them out, or, if one was made from a file of hypotheses, evaluate it again "
+                "with another system=NAME."
             )
         group.append(evaluation)
     for group in groups.values():
@@ -387,14 +391,15 @@ def arrange(
     """Order the systems as in ``Comparison.systems``; return their names, and system -> baseline.
 
     Names are sorted, with ``k2`` before ``k10``. A baseline has a baseline itself only if
-    ``baselines`` sets one. UserError if a baseline is not among the systems.
+    ``baselines`` sets one. UserError if ``baseline`` or ``baselines`` has a name that is not
+    in ``names``.
     """
     first = names[0] if baseline is None else baseline
     for name in (first, *baselines, *baselines.values()):
         if name not in names:
             raise UserError(
-                f"baseline {name} is not the name of a compared system; "
-                f"valid, nearest first: {nearest(name, names)}."
+                f"There is no system or baseline {name} in this comparison; valid names for "
+                f"baseline and baselines, nearest first: {nearest(name, names)}."
             )
     ordered = [first, *sorted({*names} - {first}, key=_by_number)]
     alone = {first, *baselines.values()} - set(baselines)

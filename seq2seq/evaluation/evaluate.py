@@ -34,17 +34,19 @@ from seq2seq.record import EvaluationRecord, Member, TrainingRecord, environment
 log = logging.getLogger(__name__)
 
 MAPS_PER_BUCKET = 3
-"""Number of attention maps of each bucket of source length, besides ``EvaluateConfig.maps``."""
+"""Maximum number of attention maps of each bucket of source length, besides the setting maps."""
 
 
 def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evaluation]:
     """Translate and score the test sets of ``config``, or score ``config.hypotheses``.
 
-    With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``. The
-    evaluations are returned test set by test set, in the order of ``EvaluateConfig.searches``.
-    Several checkpoints are evaluated as an ensemble or average, in the run folder of the first
-    checkpoint. Translations that a folder already holds are scored again, but not made again. The
-    processes of ``group`` divide the sentences. The first process writes; the others return [].
+    With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``, in
+    ``config.output`` or else in ``evaluations`` of the run folder. Several checkpoints are
+    evaluated as an ensemble or average: the folder's name then ends in ``-ensemble2`` or the like,
+    and the run folder is that of the first checkpoint. The evaluations are returned test set by
+    test set, in the order of ``EvaluateConfig.searches``. Translations that a folder already holds
+    are scored again, but not made again. The processes of ``group`` divide the sentences. The first
+    process writes; the others return [].
 
     UserError if a checkpoint, test set or text does not exist, if checkpoints do not fit together,
     if texts do not align, if ``no_unk`` is set for a model of subwords, if ``gold`` is set for a
@@ -72,7 +74,7 @@ def _evaluate_system(config: EvaluateConfig, system: "_System") -> list[Evaluati
         coded = zip(codecs, (sources, references[0]), strict=True)
         ids = [i for codec, side in coded for sentence in side for i in codec.encode(sentence)]
         if ids and (share := ids.count(UNK) / len(ids)) > 0.01:
-            log.info("%s: the model's vocabularies lack %.0f%% of the words.", name, 100 * share)
+            log.info("%s: the model's vocabularies lack %.0f%% of the pieces.", name, 100 * share)
         for evaluation in system.evaluate(name, text, sides[name], lines[name]):
             log.info("%s: BLEU %.2f", evaluation.directory, evaluation.overall.bleu or 0.0)
             gold = text.alignments if system.translator.model.attends else None
@@ -146,7 +148,7 @@ class _System:
         return self.output / "-".join([test_set, search.name, *self.suffix])
 
     def identity(self, search: DecodingConfig, text: ParallelText) -> dict[str, Any]:
-        """All that the translations depend on; paths are relative to ``output``."""
+        """Models, texts, search, precision, device, as JSON; paths are relative to ``output``."""
         settings = asdict(search)
         del settings["batch_size"]
         return {
@@ -193,7 +195,7 @@ class _System:
         sides: tuple[list[str], list[list[str]]],
         lines: set[int],
     ) -> Iterator[Evaluation]:
-        """Evaluate each search of one test set; keep the attention maps of ``lines``.
+        """Evaluate each search of one test set, with attention maps of ``lines`` (counted from 0).
 
         ``sides`` has the sources of ``text``, and its references.
         """
@@ -242,7 +244,8 @@ def _lines_to_draw(config: EvaluateConfig, name: str, sources: list[str]) -> set
     for line in config.maps:
         if line > len(sources):
             raise UserError(
-                f"maps={line} is beyond the {len(sources)} lines of {name}; lines count from 1."
+                f"maps={line} is beyond the {len(sources)} lines of {name}; set only lines that "
+                "every test set has, counted from 1."
             )
     by_length = lines_by_length(sources, config.evaluation, MAPS_PER_BUCKET)
     chosen = {*by_length, *(line - 1 for line in config.maps)}

@@ -10,7 +10,9 @@ sentences.json
     the attention ``maps`` of a few lines
 scores.json
     scores by length, signatures and settings, the record of how the hypotheses were made, and
-    the SHA-256 of the files above; this file is written last
+    the SHA-256 of the files above, which are written first
+alignment.json
+    only with gold links: scores of the attention as word alignment, written after all other files
 """
 
 import io
@@ -41,7 +43,7 @@ FORMAT = 3
 DAMAGE = OSError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile
 """Errors that reading an altered file may raise."""
 GIVEN = "given"
-"""Value of ``search`` in the record of text that another program translated."""
+"""Value of ``search`` in the record of translations that came without a model."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Evaluation:
 
     @property
     def external(self) -> bool:
-        """Whether another program made the translations."""
+        """Whether the translations came without a model, for example from a file."""
         return self.record.search == GIVEN
 
     @cached_property
@@ -71,7 +73,7 @@ class Evaluation:
 
     @cached_property
     def rows(self) -> list[ScoreRow]:
-        """Scores of each pool, without intervals."""
+        """Scores of each pool except those of ``lengths.ENDS``, without intervals."""
         return lengths.score_rows([(self.texts, self.counts)], self.pools)
 
     @property
@@ -137,7 +139,7 @@ def write_evaluation(
 def read_evaluation(directory: Path) -> Evaluation:
     """Read an evaluation; UserError if it is missing, unfinished, altered or of another version."""
     if not directory.is_dir():
-        raise UserError(f"evaluations={directory}: there is no such folder; check the path.")
+        raise UserError(f"evaluations= or sentences= names no folder: {directory}; check the path.")
     if not (directory / SCORES).is_file():
         raise UserError(f"{directory} holds no evaluation (no {SCORES}); run evaluate first.")
     try:
@@ -186,6 +188,6 @@ def _evaluation(directory: Path, content: dict[str, Any], others: list[str]) -> 
 def _damaged(directory: Path, error: Exception) -> UserError:
     kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
     return UserError(
-        f"{directory} is damaged ({kind}{str(error).rstrip('.')}); restore it, or delete it and "
-        "evaluate again."
+        f"{directory} is damaged or is no evaluation ({kind}{str(error).rstrip('.')}); restore it, "
+        "use another folder, or evaluate again."
     )

@@ -22,9 +22,9 @@ ENDS = SHORT, LONG = "short", "long"
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """The scores of a system on one bucket of source length, or on all sentences.
+    """The scores of a system on one pool of sentences, such as a bucket of source length.
 
-    Each score is the mean over seeds; without sentences, all scores are None.
+    Each score but ``perplexity`` is the mean over seeds; without sentences, all scores are None.
     """
 
     words: str
@@ -63,7 +63,7 @@ class ScoreRow:
 
 
 def lines_by_length(sources: Sequence[str], config: EvaluationConfig, most: int) -> list[int]:
-    """Choose at most ``most`` lines of each bucket, spread evenly over its lengths.
+    """Choose at most ``most`` lines of each bucket, at even distances in the order of length.
 
     Returns sorted line numbers, counted from 0, without blank lines. Only the sources decide, so
     that all systems show the same lines.

@@ -18,9 +18,9 @@ from seq2seq.evaluation.scores import bucket_labels
 from seq2seq.evaluation.significance import Interval, Pool, Samples
 
 LETTERS, SHARE = 3, 0.02
-"""A content word has more letters than this, and at most this fraction of references contain it."""
+"""A content word has more than LETTERS letters; at most a fraction SHARE of references has it."""
 PLACES = 10
-"""Number of equal parts into which places in a reference are divided."""
+"""Number of equal parts into which each reference is divided."""
 MIDDLE = np.array([-1 / 2, 0, 0, 1 / 4, 1 / 4, 1 / 4, 1 / 4, 0, 0, -1 / 2])
 """Weight of each part in a contrast: recall in the middle of a reference minus that at its ends."""
 COUNTS = (0, 9, 99, 999)
@@ -134,9 +134,9 @@ def recall_samples(
 ) -> Samples:
     """Recall of each group of words: a column for each group.
 
-    Row 0 is of the sentences of ``pool``, and each other row of a resample; all are means over
-    seeds. ``number`` is the group of each word, from 0 to ``size`` - 1. ``line`` and ``pool`` are
-    those of :func:`recall_by`; ``recalled`` is its value for one system.
+    Row 0 has the recall on the sentences of ``pool``, and each other row that on a resample; all
+    are means over seeds. ``number`` is the group of each word, from 0 to ``size`` - 1. ``line`` and
+    ``pool`` are those of :func:`recall_by`; ``recalled`` is its value for one system.
     """
     lines = len(pool.members)
 

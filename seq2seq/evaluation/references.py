@@ -84,8 +84,8 @@ def reference_links(
             if len(words) != len(text.split()):
                 raise UserError(
                     f'The model cuts line {forced.line + 1}, "{text[:40]}", into {len(words)} '
-                    f"words, but links need the {len(text.split())} words between spaces; score "
-                    "links with a model of tokenization=sentencepiece or whitespace."
+                    f"words, but links need the {len(text.split())} words between spaces; use a "
+                    "model of tokenization=whitespace, or sentencepiece, which keeps most words."
                 )
         links[forced.line] = strongest_links(by_word.weights)
     return links

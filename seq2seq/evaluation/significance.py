@@ -78,7 +78,7 @@ def _by_sentence(columns: Num[np.ndarray, "K N C"]) -> Float[np.ndarray, "N K*C"
 
 @dataclass(frozen=True)
 class Interval:
-    """A score, or a difference of scores, with its bootstrap interval."""
+    """A score, a difference of scores or a half-length, with its interval."""
 
     value: float
     low: float
@@ -100,7 +100,7 @@ class PairedComparison:
     gap: Interval
     """BLEU of the system minus BLEU of the baseline."""
     p_bootstrap: float
-    """p-value of the paired bootstrap (Koehn 2004); sacreBLEU's, if each system has one seed."""
+    """p-value of the paired bootstrap (Koehn 2004), see :func:`compare_paired`."""
     p_randomization: float
     """p-value of the two-sided paired approximate randomisation (Riezler & Maxwell 2005)."""
 
@@ -136,7 +136,7 @@ class Trend:
     change: Interval
     """BLEU of the last minus BLEU of the first."""
     half_length: Interval
-    """See :func:`half_length`."""
+    """Source length at which BLEU is half of that of the first, see :func:`half_length`."""
 
 
 def compare_paired(
@@ -148,8 +148,9 @@ def compare_paired(
     """Compute the interval of the gap between two systems, and two p-values.
 
     If each system has one seed, the p-values are those of ``sacrebleu.significance.PairedTest`` for
-    the same random seed and number of trials, with one exception: here a trial also counts if its
-    difference equals the observed difference. A system compared with itself thus has p = 1.
+    the same random seed and number of trials, with two exceptions. Here a trial also counts if its
+    difference equals the observed difference: a system compared with itself has p = 1. And for a
+    part of the test set, such as a bucket, the bootstrap draws other resamples (``Pool.number``).
 
     ``gap`` is BLEU of the system minus BLEU of the baseline. ``baseline`` and ``system`` are counts
     of the same sentences.

@@ -94,7 +94,7 @@ def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelT
         raise UserError(
             f"test_sets={name} is not a test set of corpus {corpus.kind}, nor of sacreBLEU for "
             f"{pair}; "
-            + (f"valid, nearest first: {near}." if near else "neither has test sets for this pair.")
+            + (f"valid, nearest first: {near}." if near else "remove test_sets, or name others.")
         )
     try:
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""A translated test set, line by line: texts, counts for the scores, and the model's scores."""
+"""A translated test set, line by line: text, losses, attention, counts for BLEU and chrF."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,7 @@ from seq2seq.evaluation.scores import bleu_counts, chrf_counts, signatures
 
 @dataclass(frozen=True)
 class ReferenceScores:
-    """Scores and attention of a test set's references, line by line, from forced decoding."""
+    """Losses and attention of a test set's references, line by line, from forced decoding."""
 
     log_probabilities: list[float | None]
     """Log-probability of each reference, its end included, in nats; None if it is not finite, or if
@@ -49,7 +49,7 @@ class AttentionMap:
 
 @dataclass(frozen=True)
 class Translations:
-    """A translated test set, line by line: detokenised text, and the model's scores."""
+    """A translated test set, line by line: detokenised text, log-probabilities and attention."""
 
     sources: list[str]
     references: list[str]
@@ -58,16 +58,16 @@ class Translations:
     capped: list[bool]
     """Whether the search stopped at its length limit; empty for ``hypotheses=FILE``."""
     log_probabilities: list[float | None] = field(default_factory=list)
-    """Log-probability of each hypothesis, in nats; empty for ``hypotheses=FILE``."""
+    """Log-probability (nats) of each hypothesis, None if not finite; [] for ``hypotheses=FILE``."""
     reference_scores: ReferenceScores | None = None
-    """The model's scores of the references; None for ``hypotheses=FILE``, which has no model."""
+    """Losses of the references, and attention; None for ``hypotheses=FILE``, which has no model."""
     maps: list[AttentionMap] = field(default_factory=list)
-    """Maps of a few lines, the same lines for every system; [] for a model without attention."""
+    """Attention maps of a few lines; [] without attention, and for ``hypotheses=FILE``."""
     more_references: list[list[str]] = field(default_factory=list)
     """Lines of each further reference, for BLEU, chrF and reports; models do not score them."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the columns differ in length, or a map does not fit its line."""
+        """Raise ValueError if the columns differ in length, or a map has a wrong line or shape."""
         columns: list[Any] = [self.hypotheses, *self.all_references]
         columns += [column for column in (self.capped, self.log_probabilities) if column]
         if self.reference_scores is not None:

@@ -30,7 +30,7 @@ class DecoderState(NamedTuple):
     """The decoder's memory between two steps."""
 
     hidden: Float[Tensor, "L R H"]
-    """float32, or bfloat16 in fast mixed-precision search with one layer."""
+    """Hidden states in float32; with one layer, some fast operations return the autocast type."""
     cell: Float[Tensor, "L R H"]
     attention: Float[Tensor, "R P"]
     """The attention's own state; empty for most kinds."""

@@ -149,6 +149,6 @@ def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B
 
 @cache
 def cpu_lstm_supports_bfloat16() -> bool:
-    """Whether PyTorch's LSTM can run under autocast on this CPU; without AVX-512, it fails."""
+    """Whether PyTorch's LSTM can run under autocast on this CPU; most x86 CPUs need AVX-512."""
     mkldnn = torch.backends.mkldnn.is_available()
     return mkldnn and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

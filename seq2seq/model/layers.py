@@ -99,8 +99,8 @@ class Embedding(nn.Embedding):
     """Word vectors, multiplied by ``scale`` as they are read.
 
     By default, stored rows start with standard deviation E^-1/2. With scale sqrt(E) (Vaswani et al.
-    2017, section 3.4), the vectors that are read start with 1. The smaller deviation suits the
-    softmax layer, whose weight may be the same matrix. Adam's steps have one size for all
+    2017, section 3.4), the vectors that are read start with deviation 1. The smaller deviation
+    suits the softmax layer, whose weight may be the same matrix. Adam's steps have one size for all
     parameters, so the vectors that are read change sqrt(E) times as fast as the stored rows.
     """
 

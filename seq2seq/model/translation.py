@@ -22,7 +22,7 @@ class Step(NamedTuple):
     """One decoding step of R hypotheses."""
 
     logits: Float[Tensor, "R V"]
-    """Unnormalised log-probabilities of the next token, in the autocast type if autocast is on."""
+    """Unnormalised log-probabilities of the next token; under autocast, float32 or its type."""
     state: DecoderState
     weights: Float[Tensor, "R S"]
     """Attention weights; all 0 for the attention kinds fixed, init_only and none."""
@@ -86,7 +86,7 @@ class TranslationModel(nn.Module):
             nn.init.constant_(parameter, math.nan)
         (initialize_paper if config.initialization == "paper" else initialize_uniform)(self)
         if config.initialization == "uniform" and not config.decoder.tie_embedding:
-            # As in the target embedding: Xavier's bound is too small for a row per target piece.
+            # Like the target embedding: with a row per target piece, Xavier's bound is too small.
             nn.init.normal_(self.output.weight, std=config.embedding_dim**-0.5)
         for name, parameter in self.named_parameters():
             if bool(parameter.isnan().any()):
@@ -96,16 +96,18 @@ class TranslationModel(nn.Module):
     def attends(self) -> bool:
         """Whether each weight of a step is the attention to one source word.
 
-        False without attention, and for attention to a few vectors that stand for the source.
+        False for the kinds fixed, init_only and none, and for attention to a few vectors that stand
+        for the source.
         """
         return self.decoder.attention.attends
 
     @torch.no_grad()
     def round_weights(self) -> None:
-        """Round all matrices to bfloat16, for search on a CPU under mixed precision.
+        """Round the matrices to bfloat16, for search on a CPU under mixed precision.
 
-        Without this, mixed precision rounds them again for each batch. For a single sentence, that
-        takes up to a third of the time.
+        The matrices of LSTMs are rounded only if this CPU runs LSTMs in bfloat16. Without this
+        method, mixed precision rounds all of these matrices again for each batch. For a single
+        sentence, that takes up to a third of the time.
         """
         lstm = (nn.LSTM,) if cpu_lstm_supports_bfloat16() else ()
         for module in self.modules():

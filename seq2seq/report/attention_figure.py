@@ -16,7 +16,7 @@ from seq2seq.report.length_figure import label_lengths
 from seq2seq.report.tables import heading
 
 MAPS = 4
-"""Number of maps in a figure for which no lines are chosen."""
+"""Maximum number of maps in a figure, unless the setting ``maps`` names their lines."""
 LONGEST = 24
 """Maximum number of words on each side of a readable map."""
 WORDS = 1.2
@@ -42,7 +42,8 @@ MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | Non
 def choose_maps(evaluation: Evaluation) -> list[AttentionMap]:
     """Choose the attention maps of the lines that the setting ``maps`` names.
 
-    If none of these lines has a map, choose a few maps of readable size, from small to large.
+    If none of these lines has a map, choose a few maps of readable size, from small to large, or
+    the smallest map if none is readable.
     """
     maps, asked = evaluation.texts.maps, evaluation.record.maps
     if chosen := [drawn for drawn in maps if drawn.line + 1 in asked]:

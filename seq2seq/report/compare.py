@@ -47,8 +47,8 @@ def compare(config: CompareConfig) -> Comparison:
     """Compare evaluation folders and write the report to ``config.output``.
 
     Writes table.md, table.tex (the first table), table.csv (BLEU without rounding), scores.json
-    (scores and gaps), page.html, and live.html with the systems that fit into it
-    (:mod:`seq2seq.report.live.contents`). Draws these figures as .png and .svg:
+    (scores and gaps), page.html, and live.html with the systems that fit into it, if any
+    (:mod:`seq2seq.report.live.contents`). Draws these figures, if they have data, as .png and .svg:
 
     - ``figure``: BLEU by source length, also as .pdf;
     - ``heatmap``: BLEU by system and source length, for more than four systems;

@@ -40,7 +40,7 @@ class WordStep(NamedTuple):
     scores: Float[Tensor, "S"] | None
     """Attention scores; None for a kind whose weights are not one softmax over the source."""
     weights: Float[Tensor, "S"] | None
-    """Attention weights; None without attention."""
+    """Attention weights of the source pieces; None if the model has none."""
     context: Float[Tensor, "M"]
     probabilities: Float[Tensor, "V"]
     chosen: int
@@ -51,8 +51,8 @@ class WordStep(NamedTuple):
 def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
     """Return the steps of greedy search on a source that ends with EOS.
 
-    The search stops after EOS or at its length limit. It uses the reference definition of the
-    model: ``model.decoder.fast`` is set to False.
+    The search stops after EOS or at its length limit. It runs the code that defines the model, and
+    not :mod:`seq2seq.model.fast`: ``model.decoder.fast`` is set to False.
     """
     model.decoder.fast = False
     seen: list[tuple[Tensor, Tensor]] = []
@@ -100,7 +100,7 @@ def explain(config: ExplainConfig) -> str:
         lines += ["", f"{number + 1}. After {before}", *_step_lines(step, source, target)]
     weights = [step.weights.tolist() for step in steps if step.weights is not None]
     if not weights:
-        return "\n".join([*lines, "", "This model has no attention: there are no weights to draw."])
+        return "\n".join([*lines, "", "This model has no weights of source pieces to draw."])
     draw = partial(map_figure, source, written, weights, "Greedy search, piece by piece")
     output.mkdir(parents=True, exist_ok=True)
     for form, content in render(draw).items():

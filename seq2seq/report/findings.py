@@ -112,8 +112,8 @@ def findings(comparison: Comparison) -> list[str]:
             )
     if cut := max(evaluation.record.cut_sources for evaluation in comparison.evaluations):
         sentences.append(
-            f"{cut:,} of {comparison.sentences:,} sources have more pieces than "
-            "tokenization.max_pieces allows: only their beginning was translated."
+            f"{cut:,} of {comparison.sentences:,} sources have more pieces than a system's "
+            "tokenization.max_pieces allows: it translated only their beginning."
         )
     return list(dict.fromkeys(sentences))
 
@@ -163,7 +163,7 @@ def growth_in_words(gap: Gap, config: EvaluationConfig) -> str:
 def gap_in_words(gap: Gap, sentences: int, confidence: float) -> str:
     """Describe the gap over the whole test set.
 
-    If the gap is not significant, add its p-value, but not one that would call it significant.
+    If the gap is not significant, add its p-value, unless this alone would call it significant.
     """
     paired = gap.rows[-1]
     assert paired is not None  # a test set has sentences

@@ -91,7 +91,7 @@ def learning_curves(runs: Sequence[TrainingRun], unit: str = "words") -> Figure 
     span = 2 if len(look_of) <= 2 else 1  # of four columns
     rows = -(-len(look_of) * span // 4) if lines else 0
     subtitle = "by updates" + "; below: dev BLEU of each system by source length" * bool(lines)
-    note = "Marks: the best checkpoint by the training's own measure, the one that is tested."
+    note = "Marks: the best checkpoint by the training's own measure."
     figure = new_figure(4.5 + 2 * rows, "Learning curves", subtitle, note)
     grid = figure.add_gridspec(1 + rows, 4, height_ratios=[1.6, *[1] * rows])
     loss, bleu = figure.add_subplot(grid[0, :2]), figure.add_subplot(grid[0, 2:])

@@ -123,7 +123,7 @@ def _packed_maps(comparison: Comparison, lines: Sequence[int]) -> str:
 def _maps_of(evaluation: Evaluation, lines: set[int]) -> dict[int, AttentionMap]:
     """Return line -> attention map: the stored maps, and new ones of ``lines``.
 
-    New maps are made only if the model has attention and its checkpoint is unchanged.
+    New maps are made only for a single, unchanged checkpoint of a model with attention.
     """
     texts = evaluation.texts
     maps = {drawn.line: drawn for drawn in texts.maps}

@@ -38,7 +38,7 @@ LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts; each row begins with its own heading."""
+    """A table whose cells are text; the first cell of each row is the heading of the row."""
 
     caption: str
     columns: list[str]

@@ -20,7 +20,7 @@ from seq2seq.training.run_folder import RunFolder
 WIDTH, HEIGHT = 80, 23
 """Numbers of columns and lines of a screen, with one line left for the prompt."""
 MOST_ARMS = 4
-"""Maximum number of systems in columns; more are rows, ordered by BLEU."""
+"""Maximum number of systems in columns; if there are more, all are rows, ordered by BLEU."""
 HUES = (33, 36, 35, 32)
 """ANSI colours: yellow, cyan, magenta, green."""
 
@@ -103,7 +103,8 @@ def _translate_command(comparison: Comparison) -> list[str]:
     """Lines that show the command to translate with the best system; [] if no system can.
 
     Systems are tried in the order of BLEU, but a baseline comes last if a system compared with it
-    is not significantly worse. The first single checkpoint that is still in its run folder is used.
+    is not significantly worse. The first system is used that is neither ensemble nor average and
+    whose run folder still has a best checkpoint.
     """
     last = {gap.baseline for gap in comparison.gaps if (of := gap.rows[-1]) and of.gap.high >= 0}
     for system in sorted(_ranked(comparison.systems), key=lambda system: system.name in last):

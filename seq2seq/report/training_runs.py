@@ -24,7 +24,7 @@ ABSOLUTE_PATH = re.compile(r"(?<=[=,\[:'\"\s])/(?!/)[^,\]}'\"]*/(?=[^,\]}'\"/]+/
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A training, as its run.json and metrics.jsonl record it."""
+    """A training: its record, and what metrics.jsonl says of it if its folder still exists."""
 
     record: TrainingRecord
     updates: list[int]

@@ -80,7 +80,7 @@ def build_app(service: Service, hosts: frozenset[str]) -> Starlette:
         if name in hosts:
             response = await call_next(request)
         else:
-            sentence = f"This server is not called {name}; add this name to names=[...]."
+            sentence = f"This server is not called '{name}'; use its name, or set names=[...]."
             response = JSONResponse({"error": sentence}, 421)
         response.headers.update(headers)
         return response
@@ -117,12 +117,12 @@ async def _body(request: Request) -> dict[str, Any]:
     try:
         return parse_object(content)
     except ValueError:
-        sentence = 'The body is no JSON object of finite values; send {"text": "a sentence"}.'
+        sentence = 'The body is not a valid JSON object; send {"text": "a sentence"}.'
         raise HTTPException(400, sentence) from None
 
 
 def _host(request: Request) -> str:
-    """Name by which the request calls this server, without the port."""
+    """Name by which the request calls this server, without the port; "" if it is not valid."""
     try:
         return urlsplit("//" + request.headers.get("host", "")).hostname or ""
     except ValueError:

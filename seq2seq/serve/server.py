@@ -18,7 +18,7 @@ def serve(config: ServeConfig) -> None:
     """Serve the page and the interface of ``config`` until a Ctrl-C.
 
     UserError if Starlette or uvicorn is not installed, if the address cannot be used, or if a
-    checkpoint is missing or does not fit.
+    checkpoint is missing, is damaged, or does not fit the others.
     """
     if missing := [name for name in ("starlette", "uvicorn") if find_spec(name) is None]:
         raise UserError(f"serve needs {' and '.join(missing)}; run pip install starlette uvicorn.")

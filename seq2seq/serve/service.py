@@ -1,7 +1,7 @@
 """The systems of a server, each in a process of its own, and their answers.
 
-Threads of one process would wait for Python's lock: two systems took half as long again. This
-module does not import torch, so that the server starts while its systems load.
+Threads of one process would wait for Python's lock, and two systems took 1.5 times as long. This
+module does not import torch, because only the processes of the systems need it.
 """
 
 import gc
@@ -22,7 +22,7 @@ from seq2seq.report.live.page import describe, render_live
 if TYPE_CHECKING:
     from seq2seq.serve.system import System
 
-LOST = "A system's process was killed, often for lack of memory; free some, and serve again."
+LOST = "A system's process was killed, often for lack of memory; free memory, and run serve again."
 
 
 def _at_most(most: int, unit: str) -> Any:
@@ -65,7 +65,7 @@ class Service:
 
     @classmethod
     def load(cls, config: ServeConfig) -> "Service":
-        """Load the checkpoints of ``config``; UserError if one is missing or does not fit."""
+        """Load the checkpoints of ``config``; UserError if one is missing or unlike the others."""
         groups = [one if isinstance(one, list) else [one] for one in config.checkpoint]
         # "spawn": a forked child could inherit the locks of other threads.
         context = multiprocessing.get_context("spawn")
@@ -91,8 +91,8 @@ class Service:
         languages = {(system["source"], system["target"]) for system in systems}
         if len(languages) > 1:
             raise UserError(
-                f"checkpoint has systems of different languages ({sorted(languages)}); serve only "
-                "systems of one pair of languages."
+                f"The systems have different languages ({sorted(languages)}); serve only "
+                "systems of one pair of languages in checkpoint=[...]."
             )
         page = render_live(systems, languages.pop(), ready[0])
         return cls(config, processes, systems, page)
@@ -117,7 +117,7 @@ _system: "System"  # set in the process of a system only
 
 
 def _load(*arguments: Any) -> dict[str, Any]:
-    gc.disable()  # it would take a tenth of the time to load
+    gc.disable()  # collections would take a tenth of the loading time
     from seq2seq.serve.system import System
 
     global _system

@@ -32,10 +32,10 @@ class System:
     def load(
         cls, folders: Sequence[str], device: str, precision: str, sentences: str | None, share: int
     ) -> "System":
-        """Load checkpoints, several as an ensemble; UserError if one is missing or does not fit.
+        """Load one checkpoint or an ensemble; UserError if one is missing or unlike the others.
 
-        ``sentences`` is an evaluation folder; None for the first of the first run, if it has one.
-        ``share`` is the number of systems that share the processor's cores.
+        ``sentences`` is an evaluation folder; None for the first one in the run of the first
+        checkpoint, if any. ``share`` is the number of systems that share the processor's cores.
         """
         torch.set_num_threads(max(1, torch.get_num_threads() // share))
         checkpoints = [load_checkpoint(Path(path), choose_device(device)) for path in folders]
@@ -62,7 +62,7 @@ class System:
         return system
 
     def answer(self, text: str, prefix: Sequence[str], search: DecodingConfig) -> dict[str, Any]:
-        """Translate ``text``, with a forced beginning; return the answer as JSON, without name."""
+        """Translate ``text`` with a forced beginning; return the answer without the system name."""
         started, translator = time.perf_counter(), self.translator
         found = translator.translate(text, search, prefix=prefix, attention=True, choices=CHOICES)
         length = len(translator.cut(text))

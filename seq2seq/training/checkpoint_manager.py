@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 CPU = torch.device("cpu")
 INHERITED = re.compile(r"model\.|corpus\.(source|target)$|tokenization\.(?!max_pieces|workers)")
-"""Pattern of the settings that must be those of the parent."""
+"""Pattern of settings that must equal the parent's; of model.*, those that its ``shape`` keeps."""
 
 
 @dataclass
@@ -68,7 +68,8 @@ class CheckpointManager:
         """Restore the newest intact checkpoint and return its state; None without checkpoints.
 
         Newer damaged checkpoints are renamed to ``<name>.damaged``. If no checkpoint is intact, the
-        error of the newest one is raised. UserError if only the best checkpoint is left.
+        error of the newest one is raised. UserError if only the best checkpoint is left, unless the
+        first validation was cut off.
         """
         errors: dict[Path, UserError | OSError] = {}
         for folder in self.folder.newest():

@@ -105,7 +105,10 @@ class LearningRate:
             group["lr"] = self.at(update)
 
     def after_validation(self, improved: bool) -> None:
-        """In plateau, lower the rate after decay_patience + 1 validations without improvement."""
+        """Lower the rate after decay_patience + 1 validations without improvement.
+
+        Only schedule=plateau does this.
+        """
         state = self.state
         if self.config.schedule == "plateau":
             state.stale = 0 if improved else state.stale + 1

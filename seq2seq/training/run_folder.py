@@ -49,9 +49,10 @@ REMEDY = "choose another name=, seed= or output=, or move the run folder away"
 
 
 def identity(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a config (JSON) that must not change on resuming, by dotted key.
+    """Return the settings of a config (JSON) that belong to a run, by dotted key.
 
-    If dev BLEU selects the best checkpoint, BLEU's tokenizer is the last of these settings.
+    On resuming, only the :data:`LIMITS` among them may change. They include BLEU's tokenizer if
+    dev BLEU selects the best checkpoint.
     """
     free, flat = set(NOT_PART_OF_A_RUN), flatten(config)
     kept = {k: v for k, v in flat.items() if not {k, k.partition(".")[0]} & free}
@@ -90,7 +91,7 @@ class RunFolder:
         return self.path / "checkpoints" / "best"
 
     def set_best_aside(self) -> None:
-        """Keep the best checkpoint under another name; training replaces it at its end."""
+        """Rename the best checkpoint, so that the end of training can save another one as best."""
         if self.best.exists():
             self.best.rename(self._aside)
 
@@ -119,7 +120,8 @@ class RunFolder:
     def prune(self, keep: int) -> None:
         """Delete old update-* and interim-* checkpoints, and all incomplete ones.
 
-        The newest intact checkpoint and the newest ``keep`` intact update-* checkpoints stay.
+        The newest complete one and the newest ``keep`` complete update-* checkpoints stay. Complete
+        means only that there is a manifest.
         """
         whole = [folder for folder in self.newest() if has_manifest(folder)]
         needed = {*whole[:1], *[f for f in whole if f.name.startswith("update-")][:keep]}
@@ -142,7 +144,8 @@ class RunFolder:
     def claim(self) -> None:
         """Write the config into a new folder; refuse a folder with a run of another config.
 
-        The config may differ in the :data:`LIMITS`; under schedule=linear, only in ``patience``.
+        The config may differ in :data:`NOT_PART_OF_A_RUN`, and in the :data:`LIMITS`: under
+        schedule=linear, only in ``patience``.
         """
         if not (self.path / "config.json").exists():
             self.path.mkdir(parents=True, exist_ok=True)
@@ -172,7 +175,7 @@ class RunFolder:
         """Return why ``key`` cannot grow; for a finished run, with a command to train further."""
         why = (
             f"{self.path} cannot go on to {key}={now}: with training.optimizer.schedule=linear its "
-            f"learning rate falls to zero at {was}"
+            f"learning rate falls to zero at {key}={was}"
         )
         if self.record().status != "finished":
             return f"{why}; run the same command with {key}={was} to finish it first, or {REMEDY}."

@@ -28,7 +28,10 @@ def start_tracker(logger: str, folder: Path, config: dict[str, Any], update: int
             f"training.logger={logger} needs a package; run pip install {logger}."
         ) from None
     except Exception as error:  # errors of the tracker: no account, no server, a deleted run
-        raise UserError(f"training.logger={logger} does not start: {error}") from error
+        raise UserError(
+            f"training.logger={logger} does not start ({error}); correct this, or set "
+            "training.logger=none."
+        ) from error
 
 
 def _tensorboard(folder: Path, update: int) -> Tracker:

@@ -126,7 +126,7 @@ class Trainer:
         Raises:
             UserError: the folder holds a run of another config, or another process trains in it;
                 loss or gradients are not finite; or a checkpoint cannot be read or written.
-            Interrupted: a signal stopped the training, and everything is saved.
+            Interrupted: a signal stopped the training, or came at its end; everything is saved.
         """
         if self.group.is_first:
             self.folder.claim()
@@ -216,7 +216,7 @@ class Trainer:
             ]
             if changes:
                 what = ", ".join(changes)
-                log.warning("Resuming with %s: results will not be bit-identical.", what)
+                log.warning("Resuming with %s: results may not be bit-identical.", what)
         elif self.config.training.init_from is not None:
             parent = load_parent(self.config)
             self.checkpoints.load_weights(parent)
@@ -239,7 +239,7 @@ class Trainer:
     # -- one epoch, one update -------------------------------------------------------------------
 
     def _train_epoch(self, bar: tqdm) -> None:
-        """Make the remaining updates of the current epoch."""
+        """Make the epoch's remaining updates; validate, log and save when due; stop at a limit."""
         training, progress = self.config.training, self.progress
         updates = self._updates(progress.epoch)
         self._epoch_length = len(updates)  # with batch_unit=tokens, it differs between epochs

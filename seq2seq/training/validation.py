@@ -34,7 +34,7 @@ class Validation:
     perplexity: float | None
     """Perplexity; None if it is too large for a float."""
     bleu: float | None
-    """BLEU of greedy search on the first dev_bleu_sentences sentences; None if that is 0."""
+    """BLEU of greedy search on the first dev_bleu_sentences sentences; None without sentences."""
     bleu_by_length: dict[str, float]
     """Bucket of source length -> BLEU; empty buckets are left out."""
 
@@ -67,7 +67,7 @@ class Validator:
         lengths = source_lengths(self.sources, self.scoring.unit)
         self.members = bucket_members(lengths, self.scoring.edges)
         by_length, count = np.argsort(lengths, kind="stable").tolist(), len(lengths)
-        bleu_counts([""], [""], tokenize=self.scoring.tokenize)  # fails now, not after hours
+        bleu_counts([""], [""], tokenize=self.scoring.tokenize)  # fails now if a package is missing
         self.shown = [by_length[count * part // 10] for part in (1, 5, 9) if count]
         self.examples: list[str] = []
         """Lines for the log: the hypotheses of a short, a medium and a long source in the last

@@ -156,3 +156,10 @@ def test_only_the_settings_of_what_is_missing_are_offered_and_they_work(tmp_path
     offered = re.findall(r"corpus\.(\w+)=(\d+)", str(caught.value))
     assert [key for key, _ in offered] == [f"{lacks}_pairs"]
     load_corpus(replace(config, **{key: int(value) for key, value in offered}), tmp_path)
+
+
+def test_no_split_is_offered_for_half_a_text(tmp_path):
+    config = replace(written(tmp_path / "mine"), valid_pairs=None, test_pairs=None)
+    put(tmp_path / "mine", {"valid.en": b"a", "test.en": b"a", "test.fr": b"b"})
+    with pytest.raises(UserError, match=r"lacks valid\.fr .* add them\.$"):
+        load_corpus(config, tmp_path)

@@ -50,7 +50,7 @@ def run(
 
 
 def quick(script: str, *arguments: str, room: str = "scripts") -> list[str]:
-    """Command that starts a script at once: on Linux, where a process can be copied safely."""
+    """Command that starts a script; on Linux at once, in a copy of a process (see ``warm``)."""
     if sys.platform != "linux":
         return command(script, *arguments, room=room)
     python, path, *words = command(script, *arguments, room=room)

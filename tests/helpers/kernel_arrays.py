@@ -107,7 +107,7 @@ def run(operations, operation, given, device="cpu"):
 
 
 def whole(array):
-    """The array that a slice was cut from; another array itself."""
+    """The array that a slice was cut from, or ``array`` itself if it is no slice."""
     return array if array._base is None else array._base
 
 

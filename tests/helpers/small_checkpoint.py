@@ -1,4 +1,4 @@
-"""A tiny checkpoint with every part, and how one alters it on purpose."""
+"""A tiny checkpoint, and how one alters it on purpose."""
 
 import hashlib
 import json
@@ -91,7 +91,7 @@ OPTIMIZERS = {
 
 
 def save_whole(directory):
-    """Write a checkpoint with every optional part."""
+    """Write a checkpoint with the states of optimizer and random numbers; return its folder."""
     model = new_model(experiment())
     optimizer = OPTIMIZERS["adam"](model.parameters())
     train(model, optimizer, 1)

@@ -28,7 +28,7 @@ def build(
         initialization=initialization,
         # The summary of several layers is wider than an annotation.
         encoder=EncoderConfig(hidden_size=4 * widen, layers=layers, summary="all"),
-        # Neither the window nor the positions hold the longest source.
+        # The positions, and a window at either end, do not hold the longest source.
         attention=AttentionConfig(kind=kind, size=8 * widen, heads=2, window=2, positions=3),
         decoder=DecoderConfig(hidden_size=8 * widen, layers=layers, order=order, **decoder),
     )

@@ -16,7 +16,7 @@ WORDS = [first + second for first in "abcdefghijklmnop" for second in "qrstuvwxy
 def translated(
     lengths: dict[int, int], quality: Callable[[int], float], seed: int = 1
 ) -> Translations:
-    """``lengths[n]`` sources of n words; each hypothesis word is right with ``quality(n)``.
+    """``lengths[n]`` sources of n words; each hypothesis word is right with chance ``quality(n)``.
 
     Sources and references are the same for every quality and seed.
     """

@@ -16,7 +16,7 @@ GENDERS = {
     **dict.fromkeys(listed("Katzen Frauen Tanten Kühe Uhren Kinder Babys Bücher Häuser"), "p"),
     **dict.fromkeys(listed("Hunden Männern Ärzten Kindern Büchern Häusern Lehrern"), "p"),
 }
-# Determiner and adjective ending, by case: nominative, accusative, dative.
+# Article and ending of the adjective in each of CASES: first definite, then indefinite.
 AGREEMENT = {
     "m": ["der e", "den en", "dem en", "ein er", "einen en", "einem en"],
     "f": ["die e", "die e", "der en", "eine e", "eine e", "einer en"],

@@ -18,7 +18,7 @@ class DotAttention(Attention):
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__(query_size, annotation_size, config)
-        self.query: nn.Linear | None = None  # the state itself is the query
+        self.query: nn.Linear | None = None  # the query is not projected
 
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
@@ -40,7 +40,7 @@ class GeneralAttention(DotAttention):
 class ScaledDotAttention(DotAttention):
     r"""Vaswani et al. 2017, equation 1: :math:`e_{ij} = (W_q s_{i-1}) \cdot (W_k h_j) / \sqrt{A}`.
 
-    As in all kinds but multi_head, the values are the annotations themselves.
+    The values are the annotations themselves, not projections of them as in multi_head.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:

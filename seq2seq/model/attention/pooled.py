@@ -26,7 +26,7 @@ def pool(source: Source, queries: Projection) -> Source:
 
 
 def summed(source: Source, scores: Float[Tensor, "N S K"]) -> Source:
-    """Sum each sentence's annotations into k vectors; ``scores`` has a column for each vector."""
+    """Pool each sentence into k vectors; the softmax of column i of ``scores`` weighs vector i."""
     memory = source.softmax_sum(scores.transpose(1, 2))[0]
     return remembered(source, memory.unflatten(0, (len(scores), -1)))
 

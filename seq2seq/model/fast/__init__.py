@@ -2,7 +2,7 @@
 
 :class:`seq2seq.model.translation.TranslationModel` tries :func:`decode` before
 :meth:`Decoder.forward`, and :func:`step` before :meth:`Decoder.step`. Both functions return None if
-they do not support the case. Their softmax layer is in ``loss`` for training, and in :func:`logits`
+they do not support the case. The softmax layer is in ``loss`` for training, and in :func:`logits`
 for search. ``scan`` is the recurrence as one operation. ``operations`` has the parts of the
 recurrence, of the loss and of search in plain PyTorch; ``cpp`` and ``gpu`` have compiled versions.
 """
@@ -40,9 +40,10 @@ DOT = (DotAttention, GeneralAttention, ScaledDotAttention, LinearAttention, Delt
 
 
 def decode(decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source) -> Decoded | None:
-    """Compute :meth:`Decoder.forward` with fast operations; None if they do not support the model.
+    """Compute :meth:`Decoder.forward` with fast operations.
 
-    The returned weights do not always carry a gradient.
+    None if ``decoder.fast`` is off, or if gradients are on and the fast operations do not support
+    the model. The returned weights do not always carry a gradient.
     """
     if not decoder.fast:
         return None
@@ -259,7 +260,7 @@ def _attend_additive(
 def _cell(
     before: Float[Tensor, "R H"], product: Float[Tensor, "R G"], word: Float[Tensor, "R G"] | None
 ) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
-    """Compute :func:`lstm_cell`; with ``word``, in one operation, h in ``product``'s type."""
+    """Compute :func:`lstm_cell`; with ``word``, by one operation, and h has ``product``'s type."""
     if word is None:
         return lstm_cell(before, product, word)
     gates = torch.empty_like(product, dtype=before.dtype)

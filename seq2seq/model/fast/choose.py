@@ -52,7 +52,7 @@ def compiled_operations(device: str) -> Operations | None:
 
 
 def try_out(compiled: Operations, device: torch.device) -> None:
-    """Run each operation on small arrays; RuntimeError if one differs from plain PyTorch."""
+    """Compare each operation of plain PyTorch on small arrays; RuntimeError if results differ."""
     generator = torch.Generator().manual_seed(0)
 
     def draw(*shape: int) -> Tensor:

@@ -170,7 +170,7 @@ def annotation_products(
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["weights", "d_scores"])
 @no_type_check
 def softmax_backward(weights, d_scores, positions, BLOCK: tl.constexpr):
-    """Overwrite ``d_scores``, which holds the gradient of ``weights``, with that of the scores."""
+    """Turn ``d_scores`` from the gradient of ``weights`` into the gradient of the scores."""
     row = tl.program_id(0) * positions
     mean = tl.zeros([BLOCK], tl.float32)
     for start in range(0, positions, BLOCK):

@@ -460,7 +460,7 @@ void additive_scores(extent rows, extent hypotheses, extent positions, extent wi
 
 // One step of a decoder with one layer, a linear readout and no input feeding. With `first` it
 // attends before its LSTM moves, else after. Without `vector`, `context` is given. Query and readout
-// read the word without the scale of its embedding: times `scale`.
+// read the word times `scale`, which undoes the scale of its embedding.
 template <typename T>
 void step(extent first, extent rows, extent hypotheses, extent positions, extent e, extent h,
           extent m, extent a, const float* word, float scale, const float* hidden,

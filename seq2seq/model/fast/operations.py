@@ -21,7 +21,7 @@ from seq2seq.model.layers import to_float32
 
 
 class Extensions(NamedTuple):
-    """Pieces that may follow hypotheses, and the best hypotheses that this makes."""
+    """Likeliest next pieces of hypotheses, and the best hypotheses that are one piece longer."""
 
     gained: Float[Tensor, "R C"]
     """Log-probabilities of the likeliest pieces after each hypothesis, in nats, best first."""
@@ -29,9 +29,9 @@ class Extensions(NamedTuple):
     total: Float[Tensor, "N K"]
     """Log-probabilities of the best longer hypotheses of each sentence, in nats, best first."""
     rows: Int[Tensor, "N K"]
-    """Row of the hypothesis that each of them extends."""
+    """Row of the hypothesis that each longer hypothesis extends."""
     added: Int[Tensor, "N K"]
-    """Piece that each of them adds."""
+    """Piece that each longer hypothesis adds."""
 
 
 class LossSums(NamedTuple):
@@ -174,8 +174,8 @@ class Operations:
     ) -> None:
         """Write the gradient of the query; add to the gradients of keys and vector.
 
-        With ``vector``, ``d_keys`` and ``d_vector`` stay incomplete. After the last target
-        position, the caller multiplies ``d_keys`` by ``vector`` and sums ``d_vector`` over
+        With ``vector``, ``d_keys`` and ``d_vector`` stay incomplete. After its loop over target
+        positions, the caller multiplies ``d_keys`` by ``vector`` and sums ``d_vector`` over
         sentences.
         """
         row = d_scores[:, None]
@@ -233,9 +233,9 @@ class Operations:
         """Extend hypotheses of log-probabilities ``total`` by one piece; keep the ``beam`` best.
 
         Fewer are returned while there are fewer extensions. Also returns the ``count`` likeliest
-        pieces after each hypothesis, at least ``min(beam, V)``. The logits of ``banned`` pieces
-        become minus infinity after the softmax's sum is computed, so the probabilities of other
-        pieces do not rise.
+        pieces after each hypothesis; ``count`` must be at least ``min(beam, V)``. The logits of
+        ``banned`` pieces become minus infinity after the softmax's sum is computed, so the
+        probabilities of other pieces do not rise.
         """
         log_sum = to_float32(logits).logsumexp(dim=1)
         values, pieces = logits.index_fill_(1, banned, -torch.inf).topk(count, dim=1)
@@ -252,7 +252,7 @@ class Operations:
     ) -> Float[Tensor, "R Y"]:
         """Linear layer for few rows, in float32; only ``weight`` may be bfloat16.
 
-        Then a processor that multiplies bfloat16 numbers rounds ``rows``, too.
+        With such a weight, the C++ version rounds ``rows`` if the processor multiplies bfloat16.
         """
         return functional.linear(rows, to_float32(weight), bias)
 

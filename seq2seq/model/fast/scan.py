@@ -26,9 +26,9 @@ The gradients from the readout are added to :math:`\bar s` and :math:`\bar c`.
     \bar q_t = v \sum_j \bar e_{tj} (1 - P_{tj}^2), \quad
     \bar k_j = v \sum_t \bar e_{tj} (1 - P_{tj}^2)
 
-A dot score has :math:`e_{tj} = q_t \cdot k_j` instead. Matrix products use the autocast type where
-autocast is on; states, softmax, and all sums over source positions or steps stay in float32
-(float64 for float64 parameters).
+A dot score has :math:`e_{tj} = q_t \cdot k_j` instead. Where autocast is on, products with W and
+W_a, and the gradients of W and W_a, use its type. States, softmax, and all other sums over source
+positions or steps stay in float32 (float64 for float64 parameters).
 """
 
 from typing import Any, NamedTuple
@@ -48,7 +48,7 @@ class Score(NamedTuple):
     """Score of an attention: v . tanh(k_j + q), or q . k_j if ``vector`` is None."""
 
     query_weight: Float[Tensor, "Q H"] | None
-    """Matrix that maps the state to the query; None if the state itself is the query."""
+    """Matrix that maps the state into the query; None if the state enters it unchanged."""
     keys: Float[Tensor, "B S Q"]
     vector: Float[Tensor, "Q"] | None
 
@@ -110,7 +110,7 @@ class _Tape:
         self.hidden[0], self.cell[0], self.state[0] = hidden, cell, hidden
 
     def step(self, operations: Operations, t: int, inputs: Tensor, transposed: Tensor) -> None:
-        """Take step t; ``inputs`` is the inputs' term in its gates, ``transposed`` the weight."""
+        """Take step t; ``inputs`` is its inputs' term in the gates, ``transposed`` is W^T."""
         written = self.gates[t], self.cell[t + 1], self.hidden[t + 1], self.state[t + 1]
         operations.cell(inputs, self.joined[t] @ transposed, self.cell[t], *written)
 

@@ -1,7 +1,7 @@
 """What a live page holds: small models of a comparison, and ready sentences.
 
-A model in the page has weights of 8 bits and the vocabularies of both sides. The page's own script
-runs the model, see ``live.html``; :func:`obstacle` names what the script cannot run.
+A model in the page has matrices of 8-bit numbers and the vocabularies of both sides. The page's own
+script runs the model, see ``live.html``; :func:`obstacle` names what the script cannot run.
 """
 
 import base64
@@ -29,7 +29,7 @@ EACH = 3
 """Maximum number of ready sentences of each length."""
 KINDS = ("additive", "fixed")
 LARGEST = 3_000_000
-"""Maximum number of parameters of a model in a page; each takes about one byte."""
+"""Maximum number of parameters of a model in a page; each takes about 1.3 bytes (base64)."""
 
 
 def comparison_page(comparison: Comparison) -> bytes | None:
@@ -48,7 +48,7 @@ def comparison_page(comparison: Comparison) -> bytes | None:
         model = {"model": packed(checkpoint)}
         systems.append(describe(system.name, kind, attends, colour) | model)
     if left_out:
-        log.info("Left out of live.html (serve can show any model): %s", " ".join(left_out))
+        log.info("Not in live.html (the command serve shows any model): %s", " ".join(left_out))
     texts = comparison.systems[0].first.texts
     ready = ready_sentences(texts.sources, texts.references, comparison.settings)
     return render_live(systems, languages, ready, "page.html") if systems else None
@@ -71,8 +71,8 @@ def ready_sentences(
     """Choose sentences whose source length is near the upper end of a default bucket.
 
     Also choose some midway between the first two ends, where a fixed context begins to be too
-    small. Of sentences that are equally near, the first in the text are chosen. Each group that is
-    returned has the length of its first sentence, such as ``10 words``.
+    small. Of sentences that are equally near, the first in the text are chosen. Each length has a
+    group, whose label is the length of its first sentence, such as ``10 words``.
     """
     lengths = source_lengths(sources, config.unit)
     groups: dict[int, dict[str, Any]] = {}
@@ -100,7 +100,7 @@ def obstacle(checkpoint: Checkpoint) -> str | None:
         f"tokenization={checkpoint.config.tokenization.kind}": any(
             codec.tokenizer.kind != WhitespaceTokenizer.kind for codec in tokenizers
         ),
-        f"{size:,} parameters": size > LARGEST,
+        f"{size:,} parameters, more than {LARGEST:,}": size > LARGEST,
     }
     return next((reason for reason, stands in obstacles.items() if stands), None)
 

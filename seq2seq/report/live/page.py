@@ -15,7 +15,7 @@ TEMPLATE = Path(__file__).with_name("live.html")
 
 
 def describe(name: str, kind: str, attends: bool, colour: str) -> dict[str, Any]:
-    """Describe a system for the page; ``colour`` is that of figures in a light scheme."""
+    """Describe a system: ``kind`` of its attention, ``colour`` of its line in light figures."""
     return {"name": name, "kind": kind, "attends": attends, "colour": [colour, DARK[colour]]}
 
 
@@ -27,8 +27,9 @@ def render_live(
 ) -> bytes:
     """Render the page; equal content makes equal bytes.
 
-    A system without ``model`` runs on the server that sends the page. ``report`` is the file name
-    of the comparison's page, in the same folder.
+    ``systems`` come from :func:`describe`; one without the key ``model`` runs on the server that
+    sends the page. ``ready`` has the groups of ready sentences. ``report`` is the file name of the
+    comparison's page, in the same folder.
     """
     source, target = languages
     content = {"source": source, "target": target, "characters": unspaced(target)}
