@@ -45,6 +45,16 @@ OF_REPRODUCE = set(inspect.get_annotations(schema.ReproduceConfig)) - {"systems"
 """Keys that ``reproduce`` reads, but neither ``train`` nor ``prepare``."""
 READ = SCHEMAS | dict.fromkeys(("prepare", "train"), schema.TrainConfig)
 """Script name -> dataclass of the settings that the script reads."""
+REMEDIES = {
+    "converted to Integer": "set a whole number",
+    "converted to Float": "set a number",
+    "not a valid bool": "set true or false",
+    "is not Optional": "set a value, not null",
+    "Cannot convert 'list'": "set one value, without brackets",
+    "Interpolation": r"write \${ for the characters ${",
+    "at input '${": r"write \${ for the characters ${",
+}
+"""Part of what OmegaConf says of a wrong value -> how to fix it."""
 SEVERAL = {"seed": "seeds", "decoding": "beams", "decoding.beam": "beams"}
 """Setting that holds one value in other scripts -> setting of ``reproduce`` that holds a list."""
 
@@ -139,6 +149,10 @@ def _in_quotes(values: list[str]) -> str:
 
 def build_config(name: str, composed: Any, overrides: list[str]) -> tuple[Any, ...]:
     """Build the config of script ``name``; for ``reproduce``, also the list of its TrainConfigs."""
+    valid = {field.name for field in fields(SCHEMAS[name])}
+    if unknown := next((str(key) for key in composed if key not in valid), None):
+        # Hydra accepts +unknown=value.
+        raise UserError(schema.not_a_key(unknown, _keys(name, composed)))
     try:
         if SCHEMAS[name] is not schema.ReproduceConfig:
             return (_to_dataclass(SCHEMAS[name], composed),)
@@ -226,7 +240,7 @@ def composition_error(error: Exception, name: str) -> str:
     for cause in causes:
         key, said = getattr(cause, "full_key", None), str(getattr(cause, "msg", ""))
         if isinstance(cause, MissingConfigException) and cause.options:
-            group, _, choice = (cause.missing_cfg_file or "").rpartition("/")
+            group, _, choice = (cause.missing_cfg_file or "").partition("/")
             near = schema.nearest(choice, cause.options)
             return f"{group}={choice} is not a valid choice; valid, nearest first: {near}."
         if isinstance(cause, OverrideParseException):
@@ -234,21 +248,30 @@ def composition_error(error: Exception, name: str) -> str:
         if isinstance(cause, errors.MissingMandatoryValue) and key:
             return f"{key} is not set; set {key}=..."
         if isinstance(cause, errors.ConfigKeyError | errors.ConfigAttributeError) and key:
-            return _unknown_key(given[1] if given else key, cause.parent_node, name)
+            return _unknown_key(given[1] if given else key, key, cause.parent_node, name)
         if isinstance(cause, errors.OmegaConfBaseException) and key:
             if "is not a ListConfig" in said:
                 return f"{key} is a list; put brackets around its values: {key}=[...]."
-            if isinstance(cause, errors.InterpolationResolutionError | errors.GrammarParseError):
-                said = f"{said.splitlines()[0].rstrip('.')}; write \\${{ for the characters ${{"
-            return f"{key}: {said.splitlines()[0].rstrip('.')}."
+            if "Invalid type assigned" in said:
+                return f"{key} is a group of settings; set {key}.NAME=VALUE."
+            remedies = [remedy for part, remedy in REMEDIES.items() if part in said]
+            return "; ".join([f"{key}: {said.splitlines()[0].rstrip('.')}", *remedies[:1]]) + "."
+        if lacking := re.search(r"Could not load '([^']+)'", str(cause)):
+            return f"There is no file {lacking[1]}.yaml in {CONFIGS}; set another name."
     said = " ".join(str(error).split()).rstrip(".") or type(error).__name__
     ours = isinstance(error, HydraException | errors.OmegaConfBaseException)
     return f"{said}." if ours else f"The config cannot be composed: {said}."
 
 
-def _unknown_key(key: str, group: Any, name: str) -> str:
+def _unknown_key(typed: str, key: str, group: Any, name: str) -> str:
+    """Refuse ``key``, for which Hydra looked in ``group`` when it read the setting ``typed``."""
     if key.partition(".")[0] == "experiment":
         return "experiment holds no settings; its file must begin with # @package _global_."
     while (above := group._get_parent()) is not None:
         group = above
-    return schema.not_a_key(key, _keys(name, group))
+    valid = _keys(name, group)
+    of_system = re.sub(r"systems\.[^.]+\.?", "", key)
+    known = [one for one in ("label", "seeds", *valid) if f"{one}.".startswith(f"{of_system}.")]
+    if of_system != key and (known or not of_system):
+        return f"{key} is not in the experiment; to add a setting, write +systems.NAME.KEY=VALUE."
+    return schema.not_a_key(typed, valid)

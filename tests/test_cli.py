@@ -31,6 +31,8 @@ REFUSED = [
     # an unknown key, by itself or forced in, in a system
     ("train", "training.max_epoch=3", "training.max_epochs"),
     ("train", "+training.lr=3", r"valid: training.optimizer.learning_rate\."),
+    ("train", "+lr=3", r"valid: training.optimizer.learning_rate\."),
+    ("evaluate", "+foo=b", "^foo(?!.*nearest)"),
     ("train", "systems.attention={model: {atention: {kind: dot}}}", "model.attention"),
     # one that has its place elsewhere, in another script, or another name here
     ("train", "hidden_size=1", r"valid: model.encoder.hidden_size, model.decoder.hidden_size\."),
@@ -53,6 +55,15 @@ REFUSED = [
     ("train", "training.device=gpu", "first: cuda, .*auto"),
     # a value of the wrong type or out of range, by itself or by interpolation
     ("train", "training.max_epochs=many", "training.max_epochs"),
+    ("train", "training.max_epochs=", "training.max_epochs.* whole number"),
+    ("train", "model.dropout=a", "model.dropout.* a number"),
+    ("train", "training.deterministic=maybe", "training.deterministic.* true or false"),
+    ("train", "seed=null", "seed.* not null"),
+    ("train", "name=[a,b]", "name.* without brackets"),
+    ("train", "training=3", r"training .*training\.NAME"),
+    ("train", "experiment=[a]", "experiment/a.yaml"),
+    ("train", "experiment=/no/such", "experiment=/no/such is not"),
+    ("train", "name=${", r"name.*write \\\$"),
     ("train", "corpus=[1,[2]]", "composed"),
     ("train", "seed=${oc.env:NO_SUCH_VARIABLE}", "NO_SUCH_VARIABLE"),
     ("reproduce", "beams=5", r"beams=\[\.\.\.\]"),
@@ -62,6 +73,10 @@ REFUSED = [
     ("reproduce", "seed=2", "seeds="),
     ("reproduce", "decoding=greedy", "beams="),
     ("train", "model.attention={kind: fixed}", "model.attention.kind=fixed .* system=attention"),
+    # a setting that the experiment does not have, and a baseline of one system
+    ("reproduce", "systems.attention.label=x", r"\+systems\.NAME"),
+    ("reproduce", "systems={a: {seeds: [1]}}", r"\+systems\.NAME"),
+    ("reproduce", "baselines={attention: nobody}", r"baselines\.attention=nobody"),
     # a system that is no folder, or that could not be compared
     ("train", "+systems.attention.decoding={beam: 3}", "systems.attention sets decoding"),
     # a label that another system has, or that nobody could see

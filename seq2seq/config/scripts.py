@@ -117,8 +117,9 @@ class ReproduceConfig(TrainConfig):
                 f"kind of attention; valid, nearest first: {kinds}."
             )
         require_choice("baseline", self.baseline, self.systems)
-        for name in (*self.baselines, *self.baselines.values()):
-            require_choice("baselines", name, self.systems)
+        for name, its_baseline in self.baselines.items():
+            require_choice("baselines: system", name, self.systems)
+            require_choice(f"baselines.{name}", its_baseline, self.systems)
 
     @property
     def labels(self) -> dict[str, str]:
