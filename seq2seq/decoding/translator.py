@@ -203,7 +203,7 @@ class Translator:
                 lines, or a setting is unknown or not valid.
         """
         search = _search(config, settings)
-        sentences = _sentences(text, 'translate("a dog") or translate(["a dog", "a cat"])')
+        sentences = _sentences("text", text, 'translate("a dog") or translate(["a dog", "a cat"])')
         with _bar(len(sentences), progress) as bar:
             wanted = self._wanted(prefix, attention, choices)
             found = self._translate(sentences, search, wanted, first_line, bar)
@@ -244,13 +244,15 @@ class Translator:
         wanted = self._wanted(prefix, attention, choices)
         with _bar(total, progress) as bar:
             while part := list(islice(reader, chunk)):
-                sentences = _sentences(part, usual, line - 1)
+                sentences = _sentences("lines", part, usual, line - 1)
                 yield from self._translate(sentences, search, wanted, line, bar)
                 line += len(part)
 
     def _translate(
         self, text: list[str], config: DecodingConfig, wanted: _Wanted, first_line: int, bar: tqdm
     ) -> list[Hypothesis]:
+        if config.replace_unknown:
+            self.require_attention("replace_unknown")
         read = [self.read(sentence, line) for line, sentence in enumerate(text, first_line)]
         hypotheses = [Hypothesis("", 0.0, 0.0, [], False, source=sentence) for sentence in text]
         batches = _batches([(len(pieces),) for pieces in read], config.batch_size)
@@ -278,7 +280,8 @@ class Translator:
                 string has several lines, or the numbers of sentences differ.
         """
         usual = 'score("a dog", "ein Hund") or score(["a dog"], ["ein Hund"])'
-        sources, targets = _sentences(source, usual), _sentences(target, usual)
+        sides = {"source": source, "target": target}
+        sources, targets = (_sentences(name, side, usual) for name, side in sides.items())
         if len(sources) != len(targets):
             raise UserError(
                 f"There are {len(sources)} sources and {len(targets)} translations; pass pairs: "
@@ -436,15 +439,14 @@ def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationMode
     """Return the model of a single checkpoint, or combine several into an ensemble or average.
 
     ``average`` averages the weights of checkpoints, which should come from one training. An
-    ensemble averages the probabilities of its models at each step. UserError if vocabularies or
-    kinds of tokenizer differ; with ``average``, also if the architectures differ.
+    ensemble averages the probabilities of its models at each step. UserError if tokenizers or
+    vocabularies differ; with ``average``, also if the architectures differ.
     """
     first, *others = checkpoints
     for other in others:
         for side in ("source", "target"):
             ours, theirs = getattr(first, side), getattr(other, side)
-            same_pieces = ours.vocabulary.pieces == theirs.vocabulary.pieces
-            if not same_pieces or ours.tokenizer.kind != theirs.tokenizer.kind:
+            if not ours.encodes_like(theirs):
                 raise UserError(
                     f"{first.directory} and {other.directory} differ in tokenizer or vocabulary of "
                     f"the {side} text; use checkpoints trained on one corpus with one tokenization."
@@ -530,22 +532,24 @@ def _valid(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _sentences(text: Any, usual: str, first: int = 0) -> list[str]:
+def _sentences(name: str, text: Any, usual: str, first: int = 0) -> list[str]:
     """Return ``text``, one string or an iterable of strings, as a list of sentences.
 
-    UserError if it is anything else, or if a string has several lines. The message numbers the
-    sentences from ``first``, and shows ``usual``, a correct call.
+    UserError if it is anything else, or if a string has several lines. The message names the
+    argument ``name``, numbers its sentences from ``first``, and shows ``usual``, a correct call.
     """
     if isinstance(text, bytes) or not isinstance(text, Iterable):
-        raise UserError(f"{shortened(text)} is of type {type(text).__name__}; call {usual}.")
+        kind = type(text).__name__
+        raise UserError(f"{name}={shortened(text)} is of type {kind}; call {usual}.")
     sentences = [text] if isinstance(text, str) else list(text)
     for place, each in enumerate(sentences, first):
+        where = name if isinstance(text, str) else f"{name}[{place}]"
         if not isinstance(each, str):
             kind = type(each).__name__
-            raise UserError(f"text[{place}]={shortened(each)} is of type {kind}; call {usual}.")
+            raise UserError(f"{where}={shortened(each)} is of type {kind}; call {usual}.")
         if "\n" in each.rstrip("\n"):
             raise UserError(
-                f"text[{place}]={shortened(each)} has several lines; pass a list of "
+                f"{where}={shortened(each)} has several lines; pass a list of "
                 r"single lines, as text.split('\n') makes of a string."
             )
     return sentences

@@ -144,6 +144,10 @@ def read_evaluation(directory: Path) -> Evaluation:
         raise UserError(f"{directory} holds no evaluation (no {SCORES}); run evaluate first.")
     try:
         content = parse_object((directory / SCORES).read_bytes())
+        if "systems" in content:
+            raise UserError(
+                f"{directory} is a comparison, not an evaluation; name the folders it compares."
+            )
         version, digests = content["format"], content.get("sha256", {})
         others = [OTHERS.format(2 + number) for number in range(len(digests) - len(FILES))]
         changed = [n for n in (*FILES, *others) if content_digest(directory / n) != digests.get(n)]

@@ -209,7 +209,7 @@ def difference_in_differences(
     sentences.
     """
     (short, long), by_seed = gaps, {}
-    for seed in (seed for seed in system if seed in baseline):
+    for seed in (seed for seed in system if seed in baseline and seed is not None):
         sums = [
             [counts[seed][pool.members].sum(axis=0) for counts in (baseline, system)]
             for pool in ends

@@ -110,10 +110,12 @@ def findings(comparison: Comparison) -> list[str]:
                 f"{system.name}: the search cut {system.overall.capped:,.0f} of "
                 f"{comparison.sentences:,} hypotheses at its length limit (decoding.max_ratio)."
             )
-    if cut := max(evaluation.record.cut_sources for evaluation in comparison.evaluations):
+    cut = {s.name: max(e.record.cut_sources for e in s.evaluations) for s in comparison.systems}
+    for count in sorted({*cut.values()} - {0}):
+        names = ", ".join(name for name, of_system in cut.items() if of_system == count)
         sentences.append(
-            f"{cut:,} of {comparison.sentences:,} sources have more pieces than a system's "
-            "tokenization.max_pieces allows: it translated only their beginning."
+            f"{names}: {count:,} of {comparison.sentences:,} sources have more pieces than "
+            "tokenization.max_pieces allows; only their beginning was translated."
         )
     return list(dict.fromkeys(sentences))
 

@@ -47,9 +47,10 @@ def _listening(config: ServeConfig) -> socket.socket:
     """Socket that listens at the address of ``config``; UserError if the address cannot be used."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     try:
+        config.host.encode("idna")  # create_server does not close its socket for a wrong name
         return socket.create_server((config.host, config.port), family=family)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise UserError(
-            f"host={config.host} port={config.port} cannot be used ({error.strerror}); set another "
-            "port or host."
+            f"host={config.host} port={config.port} cannot be used "
+            f"({getattr(error, 'strerror', error)}); set another port or host."
         ) from None

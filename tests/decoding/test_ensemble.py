@@ -86,9 +86,10 @@ def test_average_is_the_mean_of_every_weight(tmp_path):
 
 def test_checkpoints_that_do_not_go_together_are_refused(tmp_path):
     one, wider = save(tmp_path, 1), save(tmp_path, 2, embedding_dim=12)
-    other = save(tmp_path, 3, target=codec("de", "eine katze miaut"))
-    with pytest.raises(UserError, match="target text"):
-        Translator.load([one, other], "cpu")
+    others = codec("de", "eine katze miaut"), codec("nl", "ein hund bellt")
+    for seed, target in enumerate(others, start=3):
+        with pytest.raises(UserError, match="target text"):
+            Translator.load([one, save(tmp_path, seed, target=target)], "cpu")
     with pytest.raises(UserError, match="average=true"):
         Translator.load([one, wider], "cpu", average=True)
     ensemble = Translator.load([one, wider], "cpu", "fp32")

@@ -163,7 +163,9 @@ def test_an_unknown_word_is_replaced_by_the_source_word_it_looked_at():
     assert begun.pieces == ["der", "Zebra", "abc", "läuft"]  # a word that the user gave stays
     blind = echo()
     blind.model.attends = False
-    assert blind.translate("der xyz läuft", search).text == "der <unk> läuft"
+    for call in (blind.translate, blind.stream):
+        with pytest.raises(UserError, match=r"^replace_unknown"):
+            list(call(["der xyz läuft"], search))
 
 
 def test_the_unknown_words_of_a_source_are_listed():
@@ -220,8 +222,13 @@ def test_a_stream_gives_what_a_list_gives_and_reads_no_further_than_it_must(chun
 
 def test_a_text_of_several_lines_is_not_taken_for_one_sentence():
     translator = tiny_translator()
-    for call in (translator.translate, lambda text: translator.score(text, "ein hund")):
-        with pytest.raises(UserError, match=r"text\.split\("):
+    calls = {
+        "text": translator.translate,
+        "source": lambda text: translator.score(text, "ein hund"),
+        "target": lambda text: translator.score("a dog", text),
+    }
+    for name, call in calls.items():
+        with pytest.raises(UserError, match=rf"^{name}=.*text\.split\("):
             call("a dog\na cat")
     with pytest.raises(UserError, match=r"text\[1\]"):
         translator.translate(["a", "b\r\nc"])

@@ -80,6 +80,7 @@ def test_an_empty_test_set_is_refused(tmp_path):
         ("scores.json", None, "scores.json"),
         ("scores.json", '{"format": 99}', "format 99"),
         ("scores.json", '{"a":', "damaged"),
+        ("scores.json", '{"systems": []}', "is a comparison"),
         ("scores.json", f'{{"format": {FORMAT}, "sha256": {{}}}}', "damaged"),
         ("hypotheses.txt", "eins zwei\n\n\n", r"hypotheses\.txt"),
         ("references-3.txt", "zwei\n\nnein\n", r"references-3\.txt"),

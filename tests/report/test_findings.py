@@ -173,6 +173,22 @@ def test_more_than_one_hypothesis_cut_in_a_hundred_is_pointed_out(comparison):
     assert "decoding.max_ratio" in last(4)
 
 
+def test_sources_that_were_cut_are_told_of_the_systems_that_cut_them(comparison):
+    def told(*cuts: int) -> list[str]:
+        systems = []
+        for system, cut in zip(comparison.systems, cuts, strict=True):
+            record = replace(system.first.record, cut_sources=cut)
+            evaluations = [replace(system.first, record=record)]
+            systems.append(replace(system, evaluations=evaluations))
+        return [s for s in findings(replace(comparison, systems=systems)) if "max_pieces" in s]
+
+    baseline, system = (one.name for one in comparison.systems)
+    assert told(0, 0) == []
+    assert [s.partition(" of 350")[0] for s in told(0, 3)] == [f"{system}: 3"]
+    assert [s.partition(" of 350")[0] for s in told(3, 3)] == [f"{baseline}, {system}: 3"]
+    assert len(told(2, 3)) == 2
+
+
 def test_the_unit_of_length_is_named_wherever_a_length_is(tmp_path):
     settings = EvaluationConfig(bootstrap=100, length_unit="characters")
     texts = translated({8: 110, 40: 110}, lambda n: 0.9)  # words of two letters

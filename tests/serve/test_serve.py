@@ -244,11 +244,13 @@ def test_eight_at_once_are_answered_and_more_are_asked_to_come_again(service):
         ({"checkpoint": ["a", []]}, "checkpoint"),
         ({"checkpoint": ["a", [1]]}, "checkpoint"),
         ({"checkpoint": ["a"], "port": 70_000}, "port"),
+        ({"checkpoint": ["a"], "host": "ä..", "port": 0}, "host="),
+        ({"checkpoint": ["a"], "host": "no.such.host.invalid", "port": 0}, "host="),
     ],
 )
-def test_settings_that_name_no_checkpoints_are_refused(settings, named):
+def test_settings_that_cannot_be_served_are_refused(settings, named):
     with pytest.raises(UserError, match=named):
-        ServeConfig(**settings)
+        server.serve(ServeConfig(**settings))
 
 
 def test_systems_of_different_languages_do_not_share_a_page(runs, tmp_path):
