@@ -32,9 +32,9 @@ def initialize_uniform(model: nn.Module) -> None:
     The weights of LSTMs, and the matrix that adds the word to the query, start from
     U(-1/sqrt(H), 1/sqrt(H)). Other matrices start within Xavier's bound; the readout's weights
     are then multiplied by :data:`READOUT_GAIN`. :meth:`Attention.initialize` draws the other
-    parameters of an attention. Embeddings are normal with standard deviation 1/sqrt(E); so is the
-    softmax layer, which ``TranslationModel`` draws again if it is not tied. The biases of the
-    decoder's forget gates are 1, and all other biases are 0.
+    parameters of an attention. Embeddings are normal with standard deviation 1/sqrt(E), to which
+    ``TranslationModel`` scales an untied softmax layer. The biases of the decoder's forget gates
+    are 1, and all other biases are 0.
     """
     for modules in _attention_last(model):
         for module in modules:

@@ -87,7 +87,8 @@ class TranslationModel(nn.Module):
         (initialize_paper if config.initialization == "paper" else initialize_uniform)(self)
         if config.initialization == "uniform" and not config.decoder.tie_embedding:
             # Like the target embedding: with a row per target piece, Xavier's bound is too small.
-            nn.init.normal_(self.output.weight, std=config.embedding_dim**-0.5)
+            with torch.no_grad():
+                self.output.weight *= config.embedding_dim**-0.5 / self.output.weight.std()
         for name, parameter in self.named_parameters():
             if bool(parameter.isnan().any()):
                 raise ValueError(f"{name} has no initial value; set it in model/initialization.py")

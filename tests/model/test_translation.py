@@ -10,11 +10,12 @@ from seq2seq.model import translation
 from seq2seq.model.attention.additive import AdditiveAttention
 
 
+@pytest.mark.parametrize("tie", [True, False])
 @pytest.mark.parametrize("initialization", ["uniform", "paper"])
-def test_arms_of_one_seed_start_from_equal_values_and_draw_equal_numbers(initialization):
-    additive = build("additive", initialization=initialization)
+def test_arms_of_one_seed_start_from_equal_values_and_draw_equal_numbers(initialization, tie):
+    additive = build("additive", initialization=initialization, tie_embedding=tie)
     drawn = torch.rand(3)
-    fixed = build("fixed", initialization=initialization)
+    fixed = build("fixed", initialization=initialization, tie_embedding=tie)
     assert torch.equal(torch.rand(3), drawn)
     mine, theirs = additive.state_dict(), fixed.state_dict()
     assert set(mine) - set(theirs) == {name for name in mine if ".attention." in name}
