@@ -167,11 +167,12 @@ def _experiment(name: str, composed: Any, overrides: list[str]) -> tuple[Any, ..
     For ``reproduce``, build the ReproduceConfig, and a TrainConfig for each system and seed.
     """
     parsed = OverridesParser.create().parse_overrides(overrides)
-    given = schema.flatten({str(one.key_or_group): one.value() for one in parsed})
-    for key in given:
+    typed = {str(one.key_or_group): one.value() for one in parsed}
+    given = schema.flatten(typed)
+    for key, value in (typed | given).items():
         if name == "reproduce" and key in SEVERAL:
             read = f"{SEVERAL[key]}=[...]"
-            raise UserError(f"{name} does not read {key}={given[key]}; set {read} instead.")
+            raise UserError(f"{name} does not read {key}={value}; set {read} instead.")
         if name != "reproduce" and key.partition(".")[0] in OF_REPRODUCE:
             raise UserError(f"{key} is a setting of reproduce, not of {name}; remove it.")
     chosen, systems = composed.system, composed.systems

@@ -69,6 +69,7 @@ REFUSED = [
     ("reproduce", "beams=5", r"beams=\[\.\.\.\]"),
     # what the script, or the system, would not read
     ("train", "seeds=[1,2]", "seeds"),
+    ("train", "baselines={}", "^baselines is a setting of reproduce"),
     ("prepare", "decoding.beam=3", "decoding.beam"),
     ("reproduce", "seed=2", "seeds="),
     ("reproduce", "decoding=greedy", "beams="),

@@ -245,6 +245,8 @@ class EvaluateConfig(TranslatorSettings):
         for key in () if self.hypotheses is None else searched:
             if getattr(self, key):
                 raise UserError(f"{key} needs a checkpoint, not hypotheses=FILE; remove {key}.")
+        if self.hypotheses is not None and self.decoding != DecodingConfig():
+            raise UserError("decoding needs a checkpoint, not hypotheses=FILE; remove decoding.")
         if (self.source is None) != (self.reference is None):
             raise UserError("Only one of source and reference is set; set both, or neither.")
         if self.gold is not None and self.source is None:

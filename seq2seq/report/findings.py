@@ -29,7 +29,8 @@ def headline(comparison: Comparison) -> str:
     if len(comparison.gaps) != 1:
         best = max(systems, key=lambda system: system.overall.bleu or 0.0)
         rank = f", best of {len(systems)} systems" if len(systems) > 1 else ""
-        return f"{best.name}: {best.overall.bleu:.1f} BLEU{rank}"
+        few = f" ({comparison.sentences} sentences are too few)" * best.overall.few
+        return f"{best.name}: {best.overall.bleu:.1f} BLEU{rank}{few}"
     (gap,) = comparison.gaps
     longest = longest_bucket(comparison)
     if longest.few or not _visible_growth(gap):

@@ -11,7 +11,7 @@ SETTINGS = EvaluationConfig(length_buckets=[2, 4], bootstrap=100)
 def settings(run: Path, **changes: object) -> EvaluateConfig:
     config = EvaluateConfig(
         checkpoint=str(run),
-        decoding=DecodingConfig(beam=1),
+        decoding=DecodingConfig(beam=1 if changes.get("checkpoint", run) else 5),
         evaluation=SETTINGS,
         data=str(run / "data"),
         device="cpu",

@@ -81,6 +81,7 @@ def test_few_sentences_show_nothing(tmp_path):
     assert "too few" in gap(comparison)
     assert "too few" in headline(comparison)
     assert growth(comparison).startswith("Fewer than 100")
+    assert "99 sentences are too few" in headline(replace(comparison, gaps=[]))
 
 
 def test_a_test_set_without_long_sentences_cannot_answer(tmp_path):
