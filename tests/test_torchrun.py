@@ -141,7 +141,6 @@ def test_two_machines_train_together(tmp_path):
 def test_a_machine_goes_on_when_the_other_is_lost(tmp_path):
     settings = [*SETTINGS, "training.max_epochs=10"]
     with two_machines(tmp_path, "1:2", *settings) as (machines, port):
-        # One that starts much later than the other joins when it comes.
         while len(updates(tmp_path)) < 5 or outcome(tmp_path) != ("running", 2):
             assert [machine.poll() for machine in machines] == [None, None]
             time.sleep(0.05)

@@ -21,9 +21,11 @@ class CorpusConfig(Settings):
     target: FileName
     """Language code of the target side."""
     directory: Place | None = None
-    """Folder that already holds the corpus files (plain, .gz or .xz), instead of a download."""
+    """Folder that already holds the corpus files (plain, .gz or .xz), instead of a download; not
+    with grammar."""
     mirror: str | None = None
-    """Base URL (http, https or file) to download from instead of the public one."""
+    """Base URL (http, https or file) to download from instead of the public one; only of multi30k
+    and europarl."""
     train_pairs: Count | None = None
     """Number of training pairs to read, from the start of the text; null for all. Pairs that are
     blank or too long count towards this number, but are left out."""
@@ -127,9 +129,9 @@ class FilesCorpus(CorpusConfig):
     target: FileName = "auto"
     """Language code of the target side; auto: the ending of train.* that is not ``source``'s."""
     valid_pairs: Count | None = None
-    """Number of validation pairs to split off the training text if there is no valid file."""
+    """Number of validation pairs to split off the training text; refused with a valid file."""
     test_pairs: Count | None = None
-    """Number of test pairs to split off the training text if there is no test file."""
+    """Number of test pairs to split off the training text; refused with a test file."""
 
     def __post_init__(self) -> None:
         if "auto" in (self.source, self.target):

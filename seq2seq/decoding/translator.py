@@ -187,8 +187,9 @@ class Translator:
         Args:
             text: a string, or an iterable of strings.
             config: settings of the search; None for ``DecodingConfig()``, a beam of 5.
-            prefix: beginning of each translation, as text or as pieces. A word that is not in
-                the vocabulary stays in the translation, but the model reads ``<unk>`` in its place.
+            prefix: beginning of each translation, as text (an unknown word becomes a known form, if
+                it has one) or as pieces. What is not in the vocabulary stays in the translation,
+                but the model reads ``<unk>`` in its place.
             attention: add the attention weights.
             choices: number of likeliest pieces to list for each position.
             progress: text before the progress bar on a terminal; empty for no bar.
