@@ -107,6 +107,16 @@ def keep_freed_memory() -> None:
             ctypes.CDLL(None).mallopt(parameter, size << 20)
 
 
+def return_free_memory() -> None:
+    """Return to the system what is free in glibc's heap, holes between arrays in use included.
+
+    Arrays of many sizes leave more and more holes: after 2,800 updates on sentences of up to 50
+    words, 0.9 GB were in use and 2.7 GB free.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 class Load:
     """Warns once if other programs take cores that PyTorch's threads need."""
 

@@ -20,7 +20,14 @@ from seq2seq.checkpoint import TrainingState
 from seq2seq.config import TrainConfig
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.preparation import PreparedData, advise, left_out, prepare
-from seq2seq.device import Load, choose_device, choose_precision, deterministic, keep_freed_memory
+from seq2seq.device import (
+    Load,
+    choose_device,
+    choose_precision,
+    deterministic,
+    keep_freed_memory,
+    return_free_memory,
+)
 from seq2seq.distributed import SINGLE, ProcessGroup, process_group
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, Interruption
@@ -36,6 +43,8 @@ from seq2seq.training.validation import Validator
 
 log = logging.getLogger(__name__)
 
+RETURN_SECONDS = 60
+"""Seconds from one return of free memory to the next; fresh memory costs time, under 1 % of it."""
 ADVICE = (
     "train again under another name= with a lower training.optimizer.learning_rate or more "
     "training.optimizer.warmup_updates."
@@ -117,7 +126,7 @@ class Trainer:
             progress=self.progress,
             **environment_record(self.device),
         )
-        self._started = self._saved = time.monotonic()
+        self._started = self._saved = self._returned = time.monotonic()
         group.seed(config.seed)
 
     def run(self) -> RunFolder:
@@ -389,6 +398,9 @@ class Trainer:
     def _log_updates(self, bar: tqdm) -> None:
         if self.group.size == 1 and self.device.type == "cpu":  # else processes warn of each other
             self.load.look()
+        if time.monotonic() - self._returned > RETURN_SECONDS:
+            return_free_memory()
+            self._returned = time.monotonic()
         self._fetch_metrics()
         entry, self.interval = self.interval.entry(), IntervalMetrics()
         where = {"kind": "train", "update": self.progress.update, "epoch": self._epochs_done()}
