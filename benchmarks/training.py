@@ -151,6 +151,7 @@ def start(path: str, workload: Workload) -> Training:
         return nullcontext()
 
     def update() -> None:  # as Trainer makes one
+        choose_precision(precision, device)  # the last path to start would set TF32 for all
         with choosing():
             add = gradients.add if recorded else gradients.by_calls
             clipped_step(optimizer, settings.clip_norm, add(batch, scale))

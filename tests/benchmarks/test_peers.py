@@ -163,6 +163,8 @@ def test_the_trainers_own_log_is_read(tmp_path, caplog):
     ours = Toolkit(OURS, Path("python"))
     found = {kind: [n for m in caplog.messages if (n := ours.find(kind, m))] for kind in NUMBERS}
     assert found["update"] == [5, 10]
+    line = next(message for message in caplog.messages if ours.find("update", message))
+    assert ours.find("update", line.replace("update 5 ", "update 1,005 ")) == 1005
     assert found["parameters"]
     assert found["perplexity"]
 
