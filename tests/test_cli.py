@@ -71,6 +71,7 @@ REFUSED = [
     ("train", "seeds=[1,2]", "seeds"),
     ("train", "baselines={}", "^baselines is a setting of reproduce"),
     ("prepare", "decoding.beam=3", "decoding.beam"),
+    ("prepare", "corpus.mirror=https://a.b/", "corpus.mirror"),
     ("reproduce", "seed=2", "seeds="),
     ("reproduce", "decoding=greedy", "beams="),
     ("train", "model.attention={kind: fixed}", "model.attention.kind=fixed .* system=attention"),

@@ -41,6 +41,8 @@ class CorpusConfig(Settings):
                 f"corpus.source and corpus.target are both {self.source}; set two different "
                 "languages."
             )
+        if self.mirror is not None and self.kind not in ("multi30k", "europarl"):
+            raise UserError(f"corpus={self.kind} reads no corpus.mirror; remove corpus.mirror.")
 
 
 @dataclass(kw_only=True)
