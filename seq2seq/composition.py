@@ -45,6 +45,8 @@ OF_REPRODUCE = set(inspect.get_annotations(schema.ReproduceConfig)) - {"systems"
 """Keys that ``reproduce`` reads, but neither ``train`` nor ``prepare``."""
 READ = SCHEMAS | dict.fromkeys(("prepare", "train"), schema.TrainConfig)
 """Script name -> dataclass of the settings that the script reads."""
+SENTENCES = ("text", "prefix")
+"""Settings whose value is text as it is typed, brackets and quotes included."""
 REMEDIES = {
     "converted to Integer": "set a whole number",
     "converted to Float": "set a number",
@@ -130,6 +132,8 @@ def quoted(arguments: list[str]) -> list[str]:
         key, equals, value = argument.partition("=")
         if not equals or re.match(r"[-~]|\+*hydra[./]|$", key) or (several and "(" in value):
             return argument
+        if key.lstrip("+") in SENTENCES:
+            return f"{key}={QuotedString(value, Quote.single).with_quotes()}"
         if re.fullmatch(r"\[.*\]|\{.*\}", value, re.DOTALL):
             plain = re.fullmatch(r"\[([^\[\]{}'\"]+)\]", value)
             return f"{key}=[{_in_quotes(plain[1].split(','))}]" if plain else argument
@@ -245,7 +249,8 @@ def composition_error(error: Exception, name: str) -> str:
             near = schema.nearest(choice, cause.options)
             return f"{group}={choice} is not a valid choice; valid, nearest first: {near}."
         if isinstance(cause, OverrideParseException):
-            return f"{cause.override} cannot be read; write key=value, or 'key=[a,b]' for a list."
+            way = """key=value, 'key=["a","b"]' for a list, or 'key={name: "a"}' for names"""
+            return f"{cause.override} cannot be read; write {way}."
         if isinstance(cause, errors.MissingMandatoryValue) and key:
             return f"{key} is not set; set {key}=..."
         if isinstance(cause, errors.ConfigKeyError | errors.ConfigAttributeError) and key:

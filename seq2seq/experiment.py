@@ -32,6 +32,8 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
     prepared = [
         prepare(run.corpus, run.tokenization, Path(run.data), codec_folder(run)) for run in runs
     ]
+    for run, data in zip(runs, prepared, strict=True):
+        RunFolder(run).require_text(data.hashes)
     tests = _test_sets(evaluate_configs, runs)
     # Existing runs are claimed before new ones, so that a refusal leaves no new folder behind. Of
     # these, unfinished ones come first, because their message says to finish them first.

@@ -186,8 +186,14 @@ def _flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def named_file(key: str, path: str) -> Path:
-    """Return the path that the setting ``key`` names; UserError if nothing is there."""
+def named_file(key: str, path: str, read_twice: bool = True) -> Path:
+    """Return the path that the setting ``key`` names; UserError if no file is there.
+
+    A file that is ``read_twice`` cannot be a pipe, which is empty the second time.
+    """
     if not Path(path).exists():
         raise UserError(f"{key}={path}: there is no such file; check the path.")
+    if Path(path).is_dir() or (read_twice and not Path(path).is_file()):
+        what = "folder" if Path(path).is_dir() else "pipe or device"
+        raise UserError(f"{key}={path} is a {what}; set {key} to a file.")
     return Path(path)

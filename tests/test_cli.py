@@ -81,6 +81,7 @@ REFUSED = [
     ("reproduce", "baselines={attention: nobody}", r"baselines\.attention=nobody"),
     # a system that is no folder, or that could not be compared
     ("train", "+systems.attention.decoding={beam: 3}", "systems.attention sets decoding"),
+    ("reproduce", "+systems.attention={seeds: [1], model: small}", "systems.attention.model=small"),
     # a label that another system has, or that nobody could see
     ("train", "+systems.attention.label=no-attention", "called 'no-attention'.* label"),
     ("train", "+systems.attention.label=' '", "attention .*called ' '.* label"),
@@ -209,8 +210,8 @@ def test_texts_in_lists_and_groups_are_taken_as_they_are_written(monkeypatch):
     config = compose_config("train", ["experiment=own_text", "corpus.directory=~/t"])
     assert config.corpus.directory == "/home/me/t"
     assert composition.quoted(["name=1_0,2_0", "--multirun"])[0] == "name='1_0','2_0'"
-    said = compose_config("explain", ["checkpoint=c", "text='tis [late], he said"])
-    assert said.text == "'tis [late], he said"
+    for text in ("'tis [late], he said", "[Applause]", "'Hello.'", "null", "{a}"):
+        assert compose_config("explain", ["checkpoint=c", f"text={text}"]).text == text
 
 
 @pytest.mark.parametrize(

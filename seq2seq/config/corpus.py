@@ -141,10 +141,14 @@ class FilesCorpus(CorpusConfig):
         super().__post_init__()
 
 
+PACKED: tuple[list[str], ...] = ([], ["gz"], ["xz"])
+"""What may follow the language in the name of a file of text."""
+
+
 def endings(folder: Path) -> list[str]:
     """List the languages of a folder, which are the endings of its files ``train.*``, sorted."""
-    names = {path.name.split(".")[1] for path in folder.glob("train.?*") if path.is_file()}
-    return sorted(names - {"align"})
+    names = [path.name.split(".")[1:] for path in folder.glob("train.?*") if path.is_file()]
+    return sorted({ending for ending, *packed in names if packed in PACKED} - {"align"})
 
 
 def in_words(folder: Path) -> str:

@@ -108,6 +108,12 @@ class ReproduceConfig(TrainConfig):
                 raise UserError(
                     f"systems.{name} sets {min(unlike)}; it may set {', '.join(SYSTEM_GROUPS)}."
                 )
+            for key, value in settings.items():
+                if key not in ("seeds", "label") and not isinstance(value, dict):
+                    raise UserError(
+                        f"systems.{name}.{key}={value} is no group of settings; write them as "
+                        f"{key}: {{NAME: VALUE}}."
+                    )
         shown_names(self.systems, self.labels)
         if self.system not in (*self.systems, *ATTENTION_KINDS):
             none = "There is no Transformer here: " * ("transformer" in self.system.lower())

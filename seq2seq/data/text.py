@@ -170,6 +170,8 @@ class LineWriter:
                 self.part = self.path
             elif self._keep_unfinished and self.part.is_file() and self.part.stat().st_size:
                 raise UserError(f"{self.part} holds lines of an earlier run; move or delete it.")
+            if self.part != self.path:
+                self.part.unlink(missing_ok=True)  # another run that writes it keeps its own file
             self._raw = self.part.open("wb") if stream is None else os.fdopen(os.dup(stream), "wb")
         except OSError as error:
             raise self._refused(error) from error

@@ -186,7 +186,7 @@ def _open_input(source: str) -> tuple[Iterator[str], int | None]:
         if sys.stdin is None:
             raise UserError("input=- is standard input, which is closed; set input=FILE.")
         return decode_lines(bounded_lines(sys.stdin.buffer), "Standard input"), None
-    path = named_file("input", source)
+    path = named_file("input", source, read_twice=False)
     # Counting also finds a bad byte now, not after hours. A named pipe can be read only once.
     return read_lines(path), count_lines(path) if path.is_file() else None
 

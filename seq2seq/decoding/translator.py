@@ -239,8 +239,9 @@ class Translator:
         """
         search = _search(config, settings)
         usual = 'translate("a dog") or stream(["a dog", "a cat"])'
-        if isinstance(lines, str):
-            raise UserError(f"stream needs a list of strings, but lines is a string; call {usual}.")
+        if isinstance(lines, str) or not isinstance(lines, Iterable):
+            kind = type(lines).__name__
+            raise UserError(f"stream needs a list of strings, but lines is a {kind}; call {usual}.")
         reader, line, chunk = iter(lines), 1, check("chunk", chunk, Count)
         wanted = self._wanted(prefix, attention, choices)
         with _bar(total, progress) as bar:
@@ -393,7 +394,8 @@ class Translator:
         if isinstance(prefix, str):
             pieces = self.target.known_pieces(_valid(prefix))
         else:
-            pieces = [_valid(piece) for piece in prefix]
+            typed = list(prefix) if isinstance(prefix, Sequence) else prefix
+            pieces = [_valid(piece) for piece in check("prefix", typed, list[str])]
         return _Wanted(pieces, attention, check("choices", choices, Natural))
 
     def _share(self, work: str, tasks: list[tuple[Any, ...]]) -> Iterable[Any]:

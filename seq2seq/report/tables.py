@@ -62,7 +62,7 @@ class Table:
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Format a Markdown table, padded so that columns line up in plain text, too."""
     cells = [[escaped(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    widths = [max(2, *(len(row[column]) for row in cells)) for column in range(len(header))]
     rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
 
     def line(row: Sequence[str]) -> str:

@@ -109,7 +109,8 @@ def _translate_command(comparison: Comparison) -> list[str]:
     last = {gap.baseline for gap in comparison.gaps if (of := gap.rows[-1]) and of.gap.high >= 0}
     for system in sorted(_ranked(comparison.systems), key=lambda system: system.name in last):
         run = system.first.directory.parent.parent
-        if (run / "checkpoints" / "best").is_dir() and not system.first.record.members:
+        single = not (system.first.external or system.first.record.members)
+        if single and (run / "checkpoints" / "best").is_dir():
             end = shlex.quote(f"checkpoint={run}")
             return [f"Translate ({system.name}):", f"{command_of('translate')} \\", f"  {end}"]
     return []

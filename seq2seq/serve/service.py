@@ -51,6 +51,8 @@ class Question(Settings):
         super().__post_init__()
         if not self.text.strip():
             raise UserError("text is blank; send a sentence.")
+        if "\n" in self.text.rstrip("\n"):
+            raise UserError("text has several lines; send a request for each line.")
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Service:
         # "spawn": a forked child could inherit the locks of other threads.
         context = multiprocessing.get_context("spawn")
         pools = [ProcessPoolExecutor(1, context, follow_parent) for _ in groups]
-        options = config.device, config.precision, config.sentences, len(groups)
+        options = config.device, config.precision, config.sentences, len(groups), config.decoding
         loads = [pool.submit(_load, one, *options) for pool, one in zip(pools, groups, strict=True)]
         try:
             loaded = [load.result() for load in loads]

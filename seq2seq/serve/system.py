@@ -30,12 +30,19 @@ class System:
 
     @classmethod
     def load(
-        cls, folders: Sequence[str], device: str, precision: str, sentences: str | None, share: int
+        cls,
+        folders: Sequence[str],
+        device: str,
+        precision: str,
+        sentences: str | None,
+        share: int,
+        search: DecodingConfig,
     ) -> "System":
         """Load one checkpoint or an ensemble; UserError if one is missing or unlike the others.
 
         ``sentences`` is an evaluation folder; None for the first one in the run of the first
         checkpoint, if any. ``share`` is the number of systems that share the processor's cores.
+        UserError, too, if the model cannot ``search`` like this.
         """
         torch.set_num_threads(max(1, torch.get_num_threads() // share))
         checkpoints = [load_checkpoint(Path(path), choose_device(device)) for path in folders]
@@ -58,7 +65,7 @@ class System:
         }
         system = cls(translator, facts)
         for _ in range(2):  # the first sentences take longer
-            system.answer("a first sentence .", (), DecodingConfig())
+            system.answer("a first sentence .", (), search)
         return system
 
     def answer(self, text: str, prefix: Sequence[str], search: DecodingConfig) -> dict[str, Any]:

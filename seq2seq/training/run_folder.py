@@ -3,6 +3,7 @@
 import contextlib
 import json
 import logging
+import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -161,6 +162,9 @@ class RunFolder:
         changes = {
             key: (old.get(key), new.get(key)) for key in keys if old.get(key) != new.get(key)
         }
+        parents = changes.get("training.init_from", (None, None))
+        if all(parents) and len({*map(os.path.realpath, parents)}) == 1:
+            del changes["training.init_from"]  # one path, written in two ways
         if changes.keys() <= {*LIMITS}:
             for key, (was, now) in changes.items():
                 if isinstance(was, int) and isinstance(now, int) and was < now:
@@ -180,10 +184,12 @@ class RunFolder:
         if self.record().status != "finished":
             return f"{why}; run the same command with {key}={was} to finish it first, or {REMEDY}."
         name, output = self.config.name, self.config.output
+        words = [word.partition("=")[0] for word in sys.orig_argv]
+        own = f"systems.{self.config.system}.{key}"  # the experiment may set the limit there
         changes = {
             "name": f"{name}-longer",
             "training.init_from": f"{output}/{name}/${{system}}/seed-${{seed}}",
-            key: now - was,
+            next((word for word in words if word.lstrip("+") == own), key): now - was,
         }
         kept = [word for word in sys.orig_argv if word.partition("=")[0] not in changes]
         command = shlex.join([*kept, *(f"{key}={value}" for key, value in changes.items())])
@@ -201,6 +207,9 @@ class RunFolder:
                 f"training.keep_epochs={passed}: {self.path} is past these epochs and did not keep "
                 "them; to keep them, choose another name=."
             )
+        most = self.config.training.max_epochs
+        if late := [n for n in epochs if n > most]:
+            log.warning(f"training.keep_epochs={late}: training ends before, at max_epochs={most}.")
         path, mine = self.path / "config.json", json.loads(json.dumps(asdict(self.config)))
         if path.exists():
             stored, limits = read_object(path, REMEDY), mine["training"]

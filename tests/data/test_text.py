@@ -131,6 +131,17 @@ def test_lines_that_a_failure_left_are_not_written_over(tmp_path):
     assert (tmp_path / "a").read_text() == "new\n"
 
 
+def test_a_second_writer_does_not_mix_its_lines_into_a_file(tmp_path):
+    path = tmp_path / "a"
+    first, second = (text.LineWriter(path, True) for _ in range(2))
+    first.__enter__().write("one")
+    second.__enter__().write("two")
+    second.__exit__(None)
+    with pytest.raises(UserError, match="cannot be written"):
+        first.__exit__(None)
+    assert path.read_text() == "two\n"
+
+
 def test_a_link_stays_one_and_its_target_is_replaced(tmp_path):
     target, link = tmp_path / "deep" / "a.txt", tmp_path / "link"
     text.write_lines(target, ["old"])

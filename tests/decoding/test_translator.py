@@ -41,7 +41,7 @@ def test_what_is_no_text_is_refused_with_the_right_call(text):
         echo().translate(text)
 
 
-@pytest.mark.parametrize("lines", ["der hund", iter([b"der"]), iter(["der", "heim", None])])
+@pytest.mark.parametrize("lines", ["der hund", iter([b"der"]), iter(["der", "heim", None]), 5])
 def test_a_stream_of_no_lines_of_text_is_refused_with_the_right_call(lines):
     with pytest.raises(UserError, match=r"stream\("):
         list(echo().stream(lines, chunk=2))
@@ -59,6 +59,8 @@ def test_settings_of_the_search_are_keywords():
         ({"config": config, "beam": 3}, "beam"),
         ({"beam": 0}, "beam"),
         ({"choices": -1}, "choices"),
+        ({"prefix": None}, "prefix"),
+        ({"prefix": [3]}, "prefix"),
     ):
         with pytest.raises(UserError, match=key):
             translator.translate(sentence, **wrong)

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -301,6 +302,12 @@ def test_given_translations_are_scored_without_a_model(tmp_path):
         (tmp_path / "out2.de").write_text(content)
         with pytest.raises(UserError, match=said):
             evaluate(another)
+    os.mkfifo(tmp_path / "pipe")  # its second reader would find nothing
+    for key in files:
+        with pytest.raises(UserError, match=f"^{key}=.* is a pipe"):
+            evaluate(dataclasses.replace(config, **{key: str(tmp_path / "pipe")}))
+        with pytest.raises(UserError, match=f"^{key}=.* is a folder"):
+            evaluate(dataclasses.replace(config, **{key: str(tmp_path)}))
 
 
 LANGUAGES = {

@@ -144,6 +144,7 @@ def test_a_markdown_table_is_aligned_and_keeps_bars_in_their_cells():
     assert markdown_table(["a|b", "n"], [["x\ny", "10"]]) == (
         "| a\\|b |  n |\n| ---- | -: |\n| x y  | 10 |\n"
     )
+    assert markdown_table(["a", "n"], [["x", "1"]]).splitlines()[1] == "| -- | -: |"  # not "| : |"
 
 
 def test_latex_has_the_cells_of_the_table_and_nothing_that_latex_obeys():

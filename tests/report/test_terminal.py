@@ -7,6 +7,7 @@ from io import StringIO
 
 import pytest
 
+from seq2seq.evaluation.folder import GIVEN
 from seq2seq.report.findings import conclusion
 from seq2seq.report.tables import with_interval
 from seq2seq.report.terminal import HEIGHT, WIDTH, screen, show
@@ -75,6 +76,11 @@ def test_colour_only_on_a_terminal_that_wants_it(comparison, monkeypatch, no_col
     assert "| words" in piped
 
 
+def _given(evaluation):
+    """The evaluation, as if its translations had come without a model."""
+    return replace(evaluation, record=replace(evaluation.record, search=GIVEN))
+
+
 def test_the_best_system_with_a_checkpoint_is_the_one_to_try(comparison, tmp_path, monkeypatch):
     assert "translate.py" not in screen({"a": comparison}, colour=False)
     systems = []
@@ -85,6 +91,8 @@ def test_the_best_system_with_a_checkpoint_is_the_one_to_try(comparison, tmp_pat
         systems.append(replace(system, evaluations=[first]))
     compared = {"a": replace(comparison, systems=systems)}
     assert f"checkpoint={run}" in screen(compared, colour=False)
+    given = [replace(one, evaluations=[_given(one.first)]) for one in systems]
+    assert "checkpoint=" not in screen({"a": replace(comparison, systems=given)}, colour=False)
     (gap,), (fixed, additive) = comparison.gaps, systems
     swapped = [replace(fixed, rows=additive.rows), replace(additive, rows=fixed.rows)]
     for high in (0.1, -0.1):  # the baseline is the better one: significantly or not

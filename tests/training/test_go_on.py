@@ -124,9 +124,12 @@ def test_an_unfinished_run_that_smaller_limits_end_keeps_the_larger_ones(folder)
     assert outcome(train(config)) == outcome(train(elsewhere(config)))
 
 
+@pytest.mark.parametrize("limit", ["training.max_epochs", "+systems.attention.training.max_epochs"])
 @pytest.mark.parametrize("script", ["train", "reproduce"])
-def test_a_rate_that_depends_on_the_limits_is_refused_with_a_command(folder, monkeypatch, script):
-    typed = ["experiment=smoke", "name=my run", f"output={folder}/it's", "training.max_epochs=5"]
+def test_a_rate_that_depends_on_the_limits_is_refused_with_a_command(
+    folder, monkeypatch, script, limit
+):
+    typed = ["experiment=smoke", "name=my run", f"output={folder}/it's", f"{limit}=5"]
 
     def composed(words):
         return compose_runs(words) if script == "reproduce" else [compose_config(script, words)]
@@ -144,7 +147,7 @@ def test_a_rate_that_depends_on_the_limits_is_refused_with_a_command(folder, mon
     _, command = str(refused.value).split("run: ")
     _, path, *words = shlex.split(command)
     assert path == f"scripts/{script}.py"
-    for one in composed(words):
+    for one in composed(words)[: 1 if "systems" in limit else None]:
         parent = run.path.parent.with_name(one.system) / "seed-1"
         assert one.training.init_from == str(parent)
         assert (one.training.max_epochs, one.name != config.name) == (2, True)
@@ -165,6 +168,16 @@ def test_of_several_systems_the_unfinished_one_is_refused_first(folder):
         with pytest.raises(UserError, match=f"^{unfinished.path}.*max_epochs=3"):
             reproduce_runs(*longer)
         assert finished.path.exists() == begun  # no folder is left by a refused command
+
+
+def test_no_system_is_trained_if_the_text_of_a_finished_one_has_changed(folder):
+    words = ["experiment=smoke", *TOY, f"output={folder}/outputs", f"data={folder}/data"]
+    first, second = map(RunFolder, compose_runs(words))
+    second.claim()
+    second.write_record(TrainingRecord(status="finished", data_sha256={"train.en": "other"}))
+    with pytest.raises(UserError, match=rf"^{second.path} was trained on another text"):
+        reproduce_runs(*compose("reproduce", words))
+    assert not first.path.exists()
 
 
 @pytest.mark.parametrize("schedule", ["plateau", "linear"])

@@ -112,6 +112,8 @@ def test_what_contradicts_the_parent_is_refused(parent):
     with pytest.raises(UserError, match=rf"^training\.init_from={re.escape(above)}") as caught:
         codec_folder(child_of(parent, init_from=above))
     assert "checkpoint" not in str(caught.value)
-    train(child_of(parent, max_updates=1))
+    run = train(child_of(parent, max_updates=1))
+    same = f"{parent.path.parent}/../{parent.path.parent.name}/{parent.path.name}/"
+    assert train(child_of(parent, max_updates=1, init_from=same)).path == run.path
     with pytest.raises(UserError, match=r"training\.init_from was"):
         train(child_of(parent, max_updates=1, init_from=str(parent.best)))
