@@ -131,7 +131,9 @@ def load_parent(config: TrainConfig) -> Checkpoint:
         raise UserError(f"training.init_from={where}: {error}") from None
     mine, its = (flatten(asdict(replace(c, model=c.model.shape))) for c in (config, parent.config))
     if differ := [key for key in mine if INHERITED.match(key) and mine[key] != its.get(key)]:
-        key, remedy = differ[0], " ".join(f"{key}={shown(its.get(key))}" for key in differ)
+        # A system sets its kind of attention, which is also the name of a system.
+        names = {key: "system" if key == "model.attention.kind" else key for key in differ}
+        key, remedy = differ[0], " ".join(f"{names[key]}={shown(its.get(key))}" for key in differ)
         ours, theirs = shown(mine[key]), shown(its.get(key))
         raise UserError(
             f"{key}={ours} contradicts training.init_from={where}, which has {theirs}; set "

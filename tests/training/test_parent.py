@@ -104,6 +104,10 @@ def test_what_contradicts_the_parent_is_refused(parent):
         said = rf"^{re.escape(key)}={mine} .*{re.escape(str(parent.path))}.*set {key}={its},"
         with pytest.raises(UserError, match=said):
             codec_folder(dataclasses.replace(config, **change))
+    attention = dataclasses.replace(config.model.attention, kind="fixed")
+    fixed = dataclasses.replace(config.model, attention=attention)
+    with pytest.raises(UserError, match=r"^model\.attention\.kind=fixed .*set system=\w+[, ]"):
+        codec_folder(dataclasses.replace(config, model=fixed))
     free = dataclasses.replace(wider, embedding_dim=16)
     assert load_parent(dataclasses.replace(config, model=free)).directory == parent.best
     with pytest.raises(UserError, match=r"training\.init_from=nowhere"):
