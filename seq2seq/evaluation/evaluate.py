@@ -153,7 +153,7 @@ class _System:
         del settings["batch_size"]
         return {
             "system": [
-                {"path": os.path.relpath(c.directory, self.output), "sha256": c.sha256}
+                {"path": _relative(c.directory, self.output), "sha256": c.sha256}
                 for c in self.checkpoints
             ],
             "combination": self.suffix,
@@ -259,7 +259,7 @@ def _evaluate_given(config: EvaluateConfig) -> Evaluation:
     sources, (first, *more) = read_references(text)
     said = read_aligned(text.source, hypotheses)[1]
     texts = Translations(sources, first, said, capped=[], more_references=more)
-    path, digest = os.path.relpath(hypotheses, output), content_digest(hypotheses)
+    path, digest = _relative(hypotheses, Path(output)), content_digest(hypotheses)
     identity = {"system": [{"path": path, "sha256": digest}], **_text_digests(text)}
     record = EvaluationRecord(
         system=str(config.system),
@@ -273,6 +273,11 @@ def _evaluate_given(config: EvaluateConfig) -> Evaluation:
     directory = Path(output, f"{text.source.name}-{config.system}")
     _require_same_subject(directory, identity)
     return write_evaluation(directory, texts, scoring, record)
+
+
+def _relative(path: Path, folder: Path) -> str:
+    """Path relative to a folder, either of which may be a symbolic link."""
+    return os.path.relpath(path.resolve(), folder.resolve())
 
 
 def _text_digests(text: ParallelText) -> dict[str, str]:

@@ -29,6 +29,7 @@ from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.evaluation.references import reference_links
 from seq2seq.report.findings import findings
+from seq2seq.report.live.contents import evaluated_checkpoint
 
 
 @pytest.fixture
@@ -115,6 +116,13 @@ def test_an_evaluation_is_scored_again_but_not_translated(run, tmp_path, searche
     path.unlink()
     assert evaluate(settings(run))[0].record == again.record
     assert len(searches) == searched
+
+
+def test_a_checkpoint_is_found_again_from_an_output_behind_a_link(run, tmp_path):
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "away")
+    (found,) = evaluate(settings(run, output=str(tmp_path / "link")))
+    assert evaluated_checkpoint(found).directory.samefile(run / "checkpoints" / "best")
 
 
 def test_what_has_changed_or_is_damaged_is_translated_again(run, other_checkpoint, tmp_path):
