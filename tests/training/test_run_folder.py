@@ -92,6 +92,13 @@ def test_a_limit_below_what_is_trained_keeps_its_stored_value(tmp_path, limits, 
     assert stored == {**dataclasses.asdict(training), **kept}
 
 
+def test_an_epoch_that_comes_after_the_end_is_not_silently_left_out(tmp_path, caplog):
+    for kept, warned in (([1, 2], False), ([2, 5], True)):
+        settings = {"max_epochs": 2, "keep_epochs": kept}
+        RunFolder(reversal_experiment(tmp_path / str(warned), **settings)).claim()
+        assert ("training.keep_epochs=[5]" in caplog.text) == warned
+
+
 def test_two_trainings_of_one_folder_are_refused(tmp_path):
     folder = RunFolder(reversal_experiment(tmp_path))
     folder.claim()
