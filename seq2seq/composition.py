@@ -276,7 +276,7 @@ def _unknown_key(typed: str, key: str, group: Any, name: str) -> str:
     while (above := group._get_parent()) is not None:
         group = above
     valid = _keys(name, group)
-    of_system = re.sub(r"systems\.[^.]+\.?", "", key)
+    of_system = re.sub(r"^systems\.[^.]+\.?", "", key)
     known = [one for one in ("label", "seeds", *valid) if f"{one}.".startswith(f"{of_system}.")]
     if of_system != key and (known or not of_system):
         return f"{key} is not in the experiment; to add a setting, write +systems.NAME.KEY=VALUE."

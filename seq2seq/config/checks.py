@@ -49,7 +49,7 @@ def nearest(word: str, choices: Iterable[str]) -> str:
 def nearest_keys(key: str, valid: Iterable[str]) -> list[str]:
     """List at most three of the ``valid`` keys, those that ``key`` most likely stands for.
 
-    Let ``last`` be the last part of ``key``, or what :data:`KEYS` gives for it. The keys are those
+    Let ``last`` be the last part of ``key``, or its meaning in :data:`KEYS`. The keys are those
     with this last part; if there are none, those that end in ``_last``; otherwise those that begin
     with ``key``; otherwise those whose last part is spelt like ``last``.
     """
