@@ -61,7 +61,7 @@ def less_text_page(files: Sequence[Packed]) -> dict[str, bytes]:
         if (other := baseline.get(size))
     ]
     markdown = page(
-        "Less text, Europarl",
+        "Less text, grammar",
         parts[most],
         "Systems with and without attention after training on several amounts of text. BLEU by "
         "source length:\n",
@@ -88,8 +88,8 @@ def less_text_page(files: Sequence[Packed]) -> dict[str, bytes]:
         for of, arm in arms
     ]
     figure = draw(
-        ("BLEU by the amount of text", "Europarl, test"),
-        ("training pairs of up to 50 words", "BLEU"),
+        ("BLEU by the amount of text", "Grammar, test"),
+        ("training pairs", "BLEU"),
         lines,
         "Short: up to 20 source words; long: above 30.",
         log="x",
