@@ -33,10 +33,11 @@ dev: $(DEV) ## Add what tests and style checks need
 reproduce: $(STAMP) ## Train both translators (5 to 20 minutes) and compare them by sentence length
 	$(BIN)/python scripts/reproduce.py
 
-study: $(STAMP) ## Train the study again (32 hours of one core) and write its pages; TEXT=corpus.directory=DIR for a local Europarl
+study: $(STAMP) ## Train the study again (33 hours of one core) and write its pages; TEXT=corpus.directory=DIR for a local Europarl
 	$(BIN)/python scripts/reproduce.py experiment=opponent $(TEXT)
 	$(BIN)/python scripts/reproduce.py experiment=width
 	$(BIN)/python scripts/reproduce.py experiment=longer
+	$(BIN)/python scripts/reproduce.py experiment=less_text
 	$(BIN)/python study/same_content.py $(EUROPARL)/attention-50/seed-*/evaluations/test-beam5 \
 	  $(EUROPARL)/no-attention-50/seed-*/evaluations/test-beam5
 	$(BIN)/python scripts/reproduce.py experiment=cram
@@ -48,7 +49,7 @@ study: $(STAMP) ## Train the study again (32 hours of one core) and write its pa
 	  folder=$(EUROPARL)/attention-50/seed-1/evaluations/$$text-beam5; \
 	  test ! -d $$folder || $(BIN)/python study/floors.py $$folder || exit 1; done
 	$(BIN)/python study/packed.py $(EUROPARL)/*/seed-*/*/*beam5* outputs/slots/*/seed-*/evaluations/test-beam5 \
-	  outputs/longer/*/seed-*/evaluations/test-beam5 \
+	  outputs/longer/*/seed-*/evaluations/test-beam5 outputs/less_text/*/seed-*/evaluations/test-beam5 \
 	  $(GRAMMAR)/*/seed-1/evaluations/test-cram-greedy* outputs/middle/*/seed-1/evaluations/test-*beam5
 	$(BIN)/python study/report.py
 

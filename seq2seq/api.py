@@ -13,6 +13,7 @@ from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.evaluate import evaluate as evaluate_config
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.experiment import reproduce_runs
+from seq2seq.record import called_as
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import train_run
 
@@ -23,7 +24,8 @@ def train(*settings: str, **groups: Any) -> RunFolder:
     The folder has the ``record()`` of the training, its ``metrics``, and the ``translator`` of its
     best checkpoint. A finished training is not repeated.
     """
-    return train_run(*compose("train", _words(settings, groups)))
+    with called_as(["train.py", *(words := _words(settings, groups))]):
+        return train_run(*compose("train", words))
 
 
 def reproduce(*settings: str, **groups: Any) -> dict[str, Comparison]:
@@ -33,7 +35,8 @@ def reproduce(*settings: str, **groups: Any) -> dict[str, Comparison]:
     comparison for each test set and search. With ``training.keep_epochs``, each kept epoch has its
     own comparisons, too.
     """
-    return reproduce_runs(*compose("reproduce", _words(settings, groups)))
+    with called_as(["reproduce.py", *(words := _words(settings, groups))]):
+        return reproduce_runs(*compose("reproduce", words))
 
 
 def evaluate(*settings: str, **groups: Any) -> list[Evaluation]:
@@ -42,7 +45,8 @@ def evaluate(*settings: str, **groups: Any) -> list[Evaluation]:
     An evaluation has a ``directory``, the ``texts``, the ``overall`` scores, and ``rows``: the
     scores by length.
     """
-    return evaluate_config(*compose("evaluate", _words(settings, groups)))
+    with called_as(["evaluate.py", *(words := _words(settings, groups))]):
+        return evaluate_config(*compose("evaluate", words))
 
 
 def _words(settings: tuple[str, ...], groups: dict[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ import yaml
 from hydra._internal.core_plugins import file_config_source
 from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.core.plugins import Plugins
@@ -68,12 +69,15 @@ def compose(name: str, settings: list[str]) -> tuple[Any, ...]:
     wrong.
     """
     register_schema(name)
-    settings = quoted(settings)
+    settings, outer = quoted(settings), GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()  # the caller may be a program of Hydra itself
     try:
         with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
             composed = hydra.compose(name, overrides=settings)
     except Exception as error:
         raise UserError(composition_error(error, name)) from None
+    finally:
+        GlobalHydra.instance().hydra = outer
     return build_config(name, composed, settings)
 
 
@@ -179,6 +183,10 @@ def _experiment(name: str, composed: Any, overrides: list[str]) -> tuple[Any, ..
             raise UserError(f"{name} does not read {key}={value}; set {read} instead.")
         if name != "reproduce" and key.partition(".")[0] in OF_REPRODUCE:
             raise UserError(f"{key} is a setting of reproduce, not of {name}; remove it.")
+        if value == {}:
+            raise UserError(f"{key}={{}} removes nothing; to remove its entries, write ~{key}.")
+        if key == "corpus.kind":
+            raise UserError(f"corpus.kind={value} does not choose a corpus; set corpus={value}.")
     chosen, systems = composed.system, composed.systems
     if chosen in schema.ATTENTION_KINDS and chosen not in systems:
         part = {"model": {"attention": {"kind": chosen}}}
@@ -210,7 +218,7 @@ def _with_system(composed: Any, system: str, given: dict[str, Any]) -> Any:
 
     Refuse a system that would override a setting of the command line (``given``).
     """
-    part: Any = OmegaConf.to_container(composed.systems[system], resolve=True)
+    part: Any = OmegaConf.to_container(composed.systems[system])  # ${seed} is that of each run
     part.pop("label", None)  # a setting of reports, not of runs
     merged = OmegaConf.merge(composed, part, {"system": system})
     for key, value in schema.flatten(part).items():

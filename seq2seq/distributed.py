@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import logging
 import os
 import signal
@@ -107,6 +108,7 @@ class ProcessGroup:
 
 
 SINGLE = ProcessGroup()
+_groups = itertools.count()
 
 
 @contextlib.contextmanager
@@ -129,8 +131,10 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
     # ends, and torchrun ends the others.
     leave_together = backend == "gloo"
     try:
+        # A later group of these processes must not read the addresses that this one stores.
+        store = dist.PrefixStore(f"group-{next(_groups)}", _store())
         dist.init_process_group(
-            backend, store=_store(), rank=group.rank, world_size=size, timeout=TIMEOUT
+            backend, store=store, rank=group.rank, world_size=size, timeout=TIMEOUT
         )
         yield group
         leave_together = True

@@ -13,6 +13,7 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.test_sets import find_test_sets, find_test_texts
+from seq2seq.model.attention import attention_class
 from seq2seq.report.terminal import plan
 from seq2seq.training.checkpoint_manager import codec_folder
 from seq2seq.training.run_folder import RunFolder
@@ -35,6 +36,11 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
     for run, data in zip(runs, prepared, strict=True):
         RunFolder(run).require_text(data.hashes)
     tests = _test_sets(evaluate_configs, runs)
+    texts = {
+        (data.hashes["train.target"], run.corpus.train_pairs, run.corpus.train_max_words)
+        for run, data in zip(runs, prepared, strict=True)
+    }
+    whole = len(texts) == 1 and all(limit is None for _, *limits in texts for limit in limits)
     # Existing runs are claimed before new ones, so that a refusal leaves no new folder behind. Of
     # these, unfinished ones come first, because their message says to finish them first.
     folders = [RunFolder(run) for run in runs]
@@ -58,9 +64,10 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
 
     compared = {}
     systems = {run.system for run in runs}
-    alone = f"{runs[0].system}-" if len(systems) == 1 else ""
+    some = len(systems) == 1 or len(systems) < len(config.systems)
+    chosen = "".join(f"{one}-" for one in dict.fromkeys(run.system for run in runs) if some)
     for name, directories in complete.items():
-        output = f"{config.output}/{config.name}/comparison/{alone}{name}"
+        output = f"{config.output}/{config.name}/comparison/{chosen}{name}"
         compared[output] = compare(
             CompareConfig(
                 evaluations=directories,
@@ -69,7 +76,8 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
                 baseline=config.baseline,
                 baselines=config.baselines,
                 labels={s: text for s, text in config.labels.items() if s in systems},
-                training_text=str(prepared[0].corpus.train.target),
+                # Each system's recall is by the counts in the one text that all have read.
+                training_text=str(prepared[0].corpus.train.target) if whole else None,
             )
         )
     return compared
@@ -85,9 +93,16 @@ def _kept(run: TrainConfig, best: EvaluateConfig) -> Iterator[tuple[str, Evaluat
 
 
 def _test_sets(configs: list[EvaluateConfig], runs: list[TrainConfig]) -> list[str]:
-    """Return the names of the test sets; UserError if a test set differs between two runs."""
+    """Return the names of the test sets; UserError if these or a text differ between two runs."""
     texts = [find_test_sets(config, run.corpus) for config, run in zip(configs, runs, strict=True)]
-    for name in set(texts[0]).intersection(*texts):
+    for run, of in zip(runs, texts, strict=True):
+        if of.keys() != texts[0].keys():
+            raise UserError(
+                f"The test sets of {run.system} ({', '.join(of)}) are not those of "
+                f"{runs[0].system} ({', '.join(texts[0])}); name some that all have, with "
+                "test_sets=[...], or use one test text for all of them."
+            )
+    for name in texts[0]:
         first, *others = (of[name] for of in texts)
         for run, text in zip(runs[1:], others, strict=True):
             if text != first and read_references(text) != read_references(first):
@@ -101,6 +116,11 @@ def _test_sets(configs: list[EvaluateConfig], runs: list[TrainConfig]) -> list[s
 def _evaluate_config(config: ReproduceConfig, run: TrainConfig) -> EvaluateConfig:
     """Build the config that evaluates ``run``; refuse a missing device or test text."""
     choose_device(run.training.device)
+    if config.decoding.replace_unknown and not attention_class(run.model.attention).attends:
+        raise UserError(
+            f"decoding.replace_unknown needs attention to words, and the system {run.system} has "
+            "none; remove decoding.replace_unknown."
+        )
     for text in find_test_texts(config.test_texts, run.corpus).values():
         read_aligned(text.source, text.target)  # only to check the files
     return EvaluateConfig(

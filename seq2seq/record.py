@@ -6,6 +6,9 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -176,11 +179,24 @@ def read_record(run: Path, remedy: str) -> TrainingRecord | None:
     return read_json(path, TrainingRecord, remedy) if path.is_file() else None
 
 
+_called: ContextVar[list[str] | None] = ContextVar("called", default=None)
+
+
+@contextmanager
+def called_as(command: list[str]) -> Iterator[None]:
+    """Context whose records have ``command``, although this process was started otherwise."""
+    token = _called.set(command)
+    try:
+        yield
+    finally:
+        _called.reset(token)
+
+
 def environment_record(device: torch.device) -> dict[str, Any]:
     """Fields of a :class:`Record` about this process: command, code, machine."""
     status = _git("status", "--porcelain", "--untracked-files=no")
     return {
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "command": _called.get() or [Path(sys.argv[0]).name, *sys.argv[1:]],
         "git_commit": _git("rev-parse", "HEAD"),
         "git_modified": None if status is None else bool(status),
         "python": platform.python_version(),

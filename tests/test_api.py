@@ -32,6 +32,7 @@ def test_train_reproduce_and_evaluate_return_what_they_wrote(tmp_path, monkeypat
     toy = [*TOY, "corpus.test_per_bucket=1", "training.max_updates=4"]
     run = seq2seq.train(*toy, system="attention")
     assert run.record().status == "finished"
+    assert run.record().command == ["train.py", *toy, "system=attention"]
     assert run.metrics[-1]["update"] == run.record().progress.update == 4
     line = run.translator.translate("the dog sees the cat .").text
     assert line == seq2seq.Translator.load(run.path).translate("the dog sees the cat .").text

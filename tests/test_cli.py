@@ -19,6 +19,7 @@ import torch
 from cli import exit_status
 from helpers.commands import quick
 from helpers.composing import compose, compose_config, compose_runs
+from hydra.core.global_hydra import GlobalHydra
 
 from seq2seq import composition
 from seq2seq.errors import UserError
@@ -172,6 +173,30 @@ def test_reproduce_runs_each_system_with_each_seed_and_a_chosen_one_alone():
     assert kind.model.attention.kind == "general"
     followed = compose_runs(["corpus.seed=${seed}", "seeds=[5]"])
     assert [run.corpus.seed for run in followed] == [5, 5]
+    parents = "+systems.no-attention.training.init_from=outputs/${system}/seed-${seed}"
+    own = [run.training.init_from for run in compose_runs([parents, "seeds=[4,5]"])]
+    assert own == [None, "outputs/no-attention/seed-4", None, "outputs/no-attention/seed-5"]
+
+
+def test_a_program_of_hydra_can_compose_too():
+    with hydra.initialize(version_base=None):
+        outer = GlobalHydra.instance().hydra
+        assert compose_config("train", []).system == "attention"
+        assert GlobalHydra.instance().hydra is outer
+
+
+@pytest.mark.parametrize(
+    "word", ["corpus.kind=multi30k", "corpus=europarl corpus.sample=study corpus.test_pairs=7"]
+)
+def test_a_setting_that_would_change_nothing_is_refused(word):
+    with pytest.raises(UserError, match=word.split()[-1].partition("=")[0]):
+        compose_config("train", word.split())
+
+
+def test_an_empty_dict_does_not_empty_one():
+    with pytest.raises(UserError, match="~baselines"):
+        compose("reproduce", ["experiment=figure2", "baselines={}"])
+    assert compose_config("reproduce", ["experiment=figure2", "~baselines"]).baselines == {}
 
 
 TEXTS = {

@@ -127,6 +127,10 @@ def _number(sentences: list[list[str]]) -> Side:
     return Side(list(table), np.array(ids, np.int32), lengths)
 
 
+GUARD = 'In a script of your own, call seq2seq only below: if __name__ == "__main__":.'
+"""Why a script without it cannot use several processes: each of them runs the script again."""
+
+
 def tokenize_pairs(
     pairs: Iterable[Pair],
     source: Tokenizer,
@@ -165,7 +169,7 @@ def tokenize_pairs(
     except BrokenProcessPool as error:
         raise UserError(
             f"A process that tokenised the {name} text ended early, often for lack of memory; free "
-            f"some memory, or set tokenization.workers lower than {workers}."
+            f"some memory, or set tokenization.workers lower than {workers}. {GUARD}"
         ) from error
 
 

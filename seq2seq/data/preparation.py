@@ -7,6 +7,7 @@ and all settings that change the result, so a folder with this name is never out
 
 import json
 import logging
+import multiprocessing
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from seq2seq.config import CorpusConfig, TokenizationConfig, TrainConfig
 from seq2seq.config.evaluation import unspaced
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.encoding import (
+    GUARD,
     EncodedPairs,
     Pair,
     TokenIdWriter,
@@ -81,6 +83,8 @@ def prepare(
     all pairs of a split are filtered out, if the vocabulary size is not possible, or if the result
     of an earlier call is damaged.
     """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise UserError(f"This process is to tokenise text, but runs your script again. {GUARD}")
     text = load_corpus(corpus, data)
     no_spaces = [code for code in (text.source_language, text.target_language) if unspaced(code)]
     if no_spaces and tokenization.kind in WORD_TOKENIZERS:

@@ -305,8 +305,7 @@ def _known_bits(
         if len(found) == len(group) and np.isfinite(found).all():
             losses[name] = np.stack(found)
             settings = [flatten(e.record.config or {}) for e in group]
-            # The config of an ensemble is that of its first model alone.
-            mixed = any(len({one.system for one in e.record.members}) > 1 for e in group)
+            mixed = any(map(_is_mixed, group))
             if not mixed and all(one.get("model.attention.kind") == "none" for one in settings):
                 blind.append(name)
     if len(blind) != 1 or len(means) < 2 or not all(pools[end].sentences for end in ENDS):
@@ -419,11 +418,11 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 
 
 def _config_differences(groups: Groups) -> dict[str, dict[str, list[Any]]]:
-    """Find ``Comparison.config_differences``; systems whose records have no config are left out."""
+    """Find ``Comparison.config_differences``; systems without one config each are left out."""
     settings = {
         name: configs
         for name, group in groups.items()
-        if (configs := [_settings(e.record) for e in group if e.record.config])
+        if (configs := [_settings(e.record) for e in group if e.record.config and not _is_mixed(e)])
     }
     keys = {key for configs in settings.values() for config in configs for key in config}
     differences = {}
@@ -434,6 +433,11 @@ def _config_differences(groups: Groups) -> dict[str, dict[str, list[Any]]]:
         if len(_distinct(value for distinct in values.values() for value in distinct)) > 1:
             differences[key] = values
     return differences
+
+
+def _is_mixed(evaluation: Evaluation) -> bool:
+    """Whether it is of an ensemble of several systems; its config is that of the first model."""
+    return len({one.system for one in evaluation.record.members}) > 1
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:

@@ -159,7 +159,7 @@ def _figures(
     drawn["loss-by-position"] = "Loss by position in the reference", finding, positions
     found = {run.record.name: [*run.losses[:1], *sorted(run.losses)[:1]] for run in runs}
     finding = change_in_words("Dev loss in nats per piece, first to best validation", found)
-    curves = partial(learning_curves, runs, comparison.settings.unit)
+    curves = partial(learning_curves, runs)
     drawn["curves"] = "Learning curves", finding, curves
     return {
         name: (title, finding, forms)

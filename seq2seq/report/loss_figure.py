@@ -75,7 +75,7 @@ def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
     return figure
 
 
-def learning_curves(runs: Sequence[TrainingRun], unit: str = "words") -> Figure | None:
+def learning_curves(runs: Sequence[TrainingRun]) -> Figure | None:
     """Draw dev loss and BLEU by updates, and each system's BLEU at a few lengths if measured.
 
     Returns None if no run has a validation.
@@ -121,7 +121,7 @@ def learning_curves(runs: Sequence[TrainingRun], unit: str = "words") -> Figure 
     room = (high - low) or 1.0
     loss.set_ylim(low - 0.05 * room, high + 0.1 * room)
     keys = [
-        Line2D([], [], color=INK, linestyle=line, label=f"{length} {unit}".replace("-", "–"))
+        Line2D([], [], color=INK, linestyle=line, label=f"length {length}".replace("-", "–"))
         for length, line in lines.items()
     ]
     name_lines(figure, loss, keys)

@@ -1,6 +1,6 @@
 """Example sentences: translations of the same source by all systems, and their errors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
@@ -13,8 +13,9 @@ from seq2seq.evaluation.scores import sentence_bleu, source_lengths
 
 EACH = 3
 """Maximum number of sentences of a bucket that are shown for the same reason."""
-MOST_CHARACTERS = 800
-"""Maximum number of characters of a text that is shown; a longer one is cut."""
+MOST_CHARACTERS = 3000
+"""Maximum number of characters of a text that is shown; a longer one is cut, and not compared."""
+CUT = " … (cut here)"
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,12 @@ class Example:
     references: list[str]
     hypotheses: list[tuple[str, str, float]]
     """(system, translation, BLEU of this sentence alone) of each system."""
+
+    @property
+    def cut(self) -> bool:
+        """Whether a reference or translation is cut, so that its errors cannot be counted."""
+        texts = [*self.references, *(text for _, text, _ in self.hypotheses)]
+        return any(text.endswith(CUT) for text in texts)
 
 
 def examples(comparison: Comparison) -> list[Example]:
@@ -107,15 +114,15 @@ def runs_of_words(
     """Split the hypothesis into runs of words, each paired with a run of the closest reference.
 
     The runs of a pair are equal where the hypothesis is right. One run is empty where words are
-    missing or added. With the ``unit`` characters, the runs consist of characters.
+    missing or added. With the ``unit`` characters, the runs consist of characters, but no spaces.
     """
-    cut: Callable[[str], list[str]] = str.split if unit == "words" else list
-    written = cut(hypothesis)
+    texts = [text.split() for text in (hypothesis, *references)]
+    written, *meanings = texts if unit == "words" else [[*"".join(words)] for words in texts]
     match = partial(SequenceMatcher, None, written, autojunk=False)
-    meant = max(map(cut, references), key=lambda one: match(one).ratio())
+    meant = max(meanings, key=lambda one: match(one).ratio())
     return [(written[i:j], meant[k:m]) for _, i, j, k, m in match(meant).get_opcodes()]
 
 
 def shortened(text: str) -> str:
     """Cut a long text, and add a note that it is cut."""
-    return text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS] + " … (cut here)"
+    return text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS] + CUT

@@ -68,9 +68,10 @@ class JsonlLog:
 
     def close(self) -> None:
         """End the tracker, if any."""
-        if self.tracker:
+        ended, self.tracker = self.tracker, None
+        if ended:
             with contextlib.suppress(Exception):  # a lost server must not fail a finished training
-                self.tracker[1]()
+                ended[1]()
 
 
 class Update(NamedTuple):

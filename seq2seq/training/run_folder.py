@@ -46,6 +46,7 @@ LIMITS = ("training.max_epochs", "training.max_updates", "training.patience")
 """Settings that end a training. If a limit grows, the run continues as if it had started with the
 new value. Under schedule=linear only patience may change, because the learning rate depends on the
 other limits."""
+PROGRAMS = {"train.py", "reproduce.py", "seq2seq"}
 REMEDY = "choose another name=, seed= or output=, or move the run folder away"
 
 
@@ -191,9 +192,13 @@ class RunFolder:
             "training.init_from": f"{output}/{name}/${{system}}/seed-${{seed}}",
             next((word for word in words if word.lstrip("+") == own), key): now - was,
         }
+        further = f"{why}; to train its best checkpoint further, under another name="
+        added = [f"{key}={value}" for key, value in changes.items()]
+        started = PROGRAMS & {Path(word).name for word in words[1:3]}
+        if not started or {"-m", "--multirun"} & {*words[2:]}:  # from Python, or with more runs
+            return f"{further}, set {', '.join(added)}."
         kept = [word for word in sys.orig_argv if word.partition("=")[0] not in changes]
-        command = shlex.join([*kept, *(f"{key}={value}" for key, value in changes.items())])
-        return f"{why}; to train its best checkpoint further, under another name=, run: {command}"
+        return f"{further}, run: {shlex.join([*kept, *added])}"
 
     def write_config(self, done: Progress) -> None:
         """Write the config, unless the folder already has an equal one.

@@ -151,7 +151,10 @@ class Trainer:
         lock = self.folder.lock() if self.group.is_first else contextlib.nullcontext()
         exact = deterministic(self.config.training.deterministic)
         with lock, self.interruption, exact:
-            self._train()
+            try:
+                self._train()
+            finally:
+                self.metrics.close()
         return self.folder
 
     def _train(self) -> None:
@@ -200,7 +203,6 @@ class Trainer:
             if self.config.training.optimizer.schedule == "linear":  # the old run cannot go on
                 advice += f" {shlex.quote(f'name={self.config.name}-longer')}"
         self._write_record("finished", reason)
-        self.metrics.close()
         log.info(
             f"Training ended after {self.progress.update} updates ({reason}{advice}); best "
             f"checkpoint (update {self.progress.best_update}): {self.folder.best}"

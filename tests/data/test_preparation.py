@@ -7,6 +7,8 @@ import json
 import logging
 import os
 import re
+import subprocess
+import sys
 import unicodedata
 
 import numpy as np
@@ -273,3 +275,20 @@ def test_words_of_a_language_without_spaces_are_warned_of_once(
     for _ in range(2):
         prepare(config, dataclasses.replace(SUBWORDS, kind=kind), tmp_path)
     assert caplog.text.count("tokenization=sentencepiece") == warned
+
+
+@pytest.mark.slow
+def test_a_script_that_its_workers_would_run_again_is_told_so(tmp_path):
+    lines = [
+        "import seq2seq",
+        "from seq2seq.data import encoding",
+        "encoding.WORTH_SHARING = 1",
+        'words = ["experiment=smoke", "tokenization.workers=2", "corpus.train=50"]',
+        'seq2seq.train(*words, data="data", output="outputs")',
+    ]
+    (tmp_path / "script.py").write_text("\n".join(lines))
+    started = [sys.executable, "script.py"]
+    done = subprocess.run(started, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=300)
+    assert done.returncode == 1
+    assert 'if __name__ == "__main__":' in done.stderr.splitlines()[-1]
+    assert "UserError" in done.stderr

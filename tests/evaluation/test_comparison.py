@@ -191,6 +191,8 @@ def test_config_differences(evaluations):
     assert found(fixed, narrow) == {"training.precision": precisions}
     given = named(evaluations[0], "given", None, search="given")
     assert found(fixed, additive, given) == kinds
+    members = [Member(system="additive"), Member(system="fixed")]  # its config is the first one's
+    assert found(fixed, named(additive, "both", members=members)) == {}
 
 
 def test_known_bits_are_what_a_system_that_sees_no_source_loses(tmp_path):

@@ -287,6 +287,21 @@ def test_unmarked_words_are_those_that_the_reference_has_in_this_order(seed):
         assert written == meant or not {*written} & {*meant}  # no word is marked without need
 
 
+@pytest.mark.parametrize(("words", "said"), [(400, "first error after 390 of 400"), (999, "too ")])
+def test_errors_are_counted_in_the_whole_text_or_not_at_all(tmp_path, words, said):
+    right = [f"w{n}" for n in range(words)]
+    wrong = [*right[:-10], *(10 * ["no"])]
+    texts = Translations(["s"], [" ".join(right)], [" ".join(wrong)], [])
+    made = evaluated(tmp_path / "one", texts, "one", settings=EvaluationConfig(bootstrap=100))
+    page = page_of(compare_systems([made], None, EvaluationConfig(bootstrap=100))).decode()
+    assert said in page
+    assert ('<mark class="wrong first" title="w390' in page) == (words == 400)
+
+
+def test_spaces_are_no_characters():
+    assert runs_of_words(["iPad 很好"], "iPad很 好", "characters") == [([*"iPad很好"],) * 2]
+
+
 @pytest.mark.parametrize(("tokenize", "language"), [("zh", "en"), ("13a", "zh")])
 def test_a_page_shows_every_reference_and_compares_with_the_closest(tmp_path, tokenize, language):
     texts = Translations(["s"], ["九 八"], ["你们好"], [], more_references=[["你好"]])

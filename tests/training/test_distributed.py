@@ -41,6 +41,8 @@ def rank_main(config: TrainConfig, rank: int, size: int, port: int, event: Event
     if event is not None and rank == size - 1:
         event()
     try:
+        with process_group(config.training.device):
+            pass  # that of an earlier run of a multirun
         with process_group(config.training.device) as group:
             train(config, group)
     except (UserError, Interrupted) as error:
@@ -202,7 +204,7 @@ def test_a_process_that_fails_alone_leaves_without_the_others(monkeypatch, endin
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setattr(distributed, "_take_device", lambda name: torch.device("cuda"))
-    monkeypatch.setattr(distributed, "_store", lambda: None)
+    monkeypatch.setattr(distributed, "_store", distributed.dist.HashStore)
     monkeypatch.setattr(distributed, "claim_report", lambda: True)
     monkeypatch.setattr(distributed.dist, "init_process_group", lambda *_, **__: None)
     monkeypatch.setattr(distributed.dist, "is_initialized", lambda: True)

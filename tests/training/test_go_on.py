@@ -151,6 +151,11 @@ def test_a_rate_that_depends_on_the_limits_is_refused_with_a_command(
         parent = run.path.parent.with_name(one.system) / "seed-1"
         assert one.training.init_from == str(parent)
         assert (one.training.max_epochs, one.name != config.name) == (2, True)
+    command = ["python", f"scripts/{script}.py", "--multirun"]
+    for started in (["python", "my_own.py"], ["python", "-m", "ipykernel_launcher"], command):
+        monkeypatch.setattr(sys, "orig_argv", started)
+        with pytest.raises(UserError, match=r"set name=my run-longer, .*max_epochs=2\.$"):
+            RunFolder(config).claim()
     with pytest.raises(UserError, match=r"training\.max_epochs was 3"):
         RunFolder(limited(config, max_epochs=2)).claim()
     RunFolder(limited(config, max_epochs=3, patience=99)).claim()

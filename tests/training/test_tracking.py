@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from helpers.reversal import reversal_experiment
+from helpers.reversal import reversal_experiment, with_optimizer
 from helpers.small_training import CLOCK, metrics, train, train_until
 
 from seq2seq.distributed import ProcessGroup
@@ -21,6 +21,7 @@ class StandIn:
     def __init__(self):
         self.runs = {}
         """Id -> config, and (update, name, value) of all that was sent."""
+        self.ended = 0
 
     def init(self, *, project, name, config, id, resume):
         self.start_run(id, name)
@@ -43,6 +44,7 @@ class StandIn:
         assert name == "mine"
 
     def end_run(self):
+        self.ended += 1
         raise ConnectionError("the server is gone")
 
 
@@ -65,6 +67,16 @@ def test_a_resumed_training_continues_its_tracked_run(logger, folder, monkeypatc
     tracker.runs.clear()
     with pytest.raises(UserError, match=rf"training\.logger={logger} does not start"):
         start_tracker(logger, run.path, {}, 0)
+
+
+@pytest.mark.parametrize("logger", ["wandb", "mlflow"])
+def test_a_training_that_fails_ends_its_tracked_run_too(logger, folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, logger, tracker := StandIn())
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "mine")
+    config = reversal_experiment(folder, logger=logger, max_nonfinite_updates=0)
+    with pytest.raises(UserError, match="not finite"):
+        train(with_optimizer(config, learning_rate=9e18))
+    assert tracker.ended == 1
 
 
 def test_a_missing_package_is_named_and_only_the_first_process_needs_it(folder, monkeypatch):

@@ -69,6 +69,13 @@ class Attention(nn.Module, ABC):
         """
 
 
+def attention_class(config: AttentionConfig) -> type[Attention]:
+    """Return the class of the kind of attention that ``config.kind`` names."""
+    module, name = ATTENTION_KINDS[config.kind].split(".")
+    kind: type[Attention] = getattr(import_module(f"{__name__}.{module}"), name)
+    return kind
+
+
 def build_attention(
     config: AttentionConfig, query_size: int, annotation_size: int, word_size: int | None = None
 ) -> Attention:
@@ -76,9 +83,7 @@ def build_attention(
 
     If ``word_size`` is set, the input word is added to the query; kinds without a query ignore it.
     """
-    module, name = ATTENTION_KINDS[config.kind].split(".")
-    kind = getattr(import_module(f"{__name__}.{module}"), name)
-    attention: Attention = kind(query_size, annotation_size, config)
+    attention = attention_class(config)(query_size, annotation_size, config)
     if word_size is not None and attention.needs_query:
         attention.word_query = nn.Linear(word_size, query_size, bias=False)
     return attention
