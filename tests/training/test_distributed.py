@@ -8,7 +8,9 @@ import multiprocessing
 import os
 import signal
 import socket
+import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -33,16 +35,27 @@ context = multiprocessing.get_context("forkserver")
 context.set_forkserver_preload(["seq2seq.training.trainer", "test_distributed"])
 
 
-def rank_main(config: TrainConfig, rank: int, size: int, port: int, event: Event | None):
-    """What one of ``size`` processes does; to the last of them something happens."""
+def launched(rank: int, size: int, port: int) -> None:
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank)}
     os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
     torch.set_num_threads(1)
+
+
+def several_groups(rank: int, size: int, port: int):
+    """Be in one group after the other, as in a multirun; the first process comes later."""
+    launched(rank, size, port)
+    for _ in range(3):
+        with process_group("cpu") as group:
+            assert group.maximum(rank) == [size - 1]
+        time.sleep(1 - rank)
+
+
+def rank_main(rank: int, size: int, port: int, config: TrainConfig, event: Event | None):
+    """What one of ``size`` processes does; to the last of them something happens."""
+    launched(rank, size, port)
     if event is not None and rank == size - 1:
         event()
     try:
-        with process_group(config.training.device):
-            pass  # that of an earlier run of a multirun
         with process_group(config.training.device) as group:
             train(config, group)
     except (UserError, Interrupted) as error:
@@ -51,12 +64,16 @@ def rank_main(config: TrainConfig, rank: int, size: int, port: int, event: Event
 
 def together(config: TrainConfig, size: int, event: Event | None = None) -> list[int | None]:
     """Train in ``size`` processes; their exit statuses."""
+    return statuses(rank_main, size, config, event)
+
+
+def statuses(main: Callable[..., None], size: int, *given: Any) -> list[int | None]:
+    """Run ``main`` in ``size`` processes; their exit statuses."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     children = [
-        context.Process(target=rank_main, args=(config, rank, size, port, event))
-        for rank in range(size)
+        context.Process(target=main, args=(rank, size, port, *given)) for rank in range(size)
     ]
     for child in children:
         child.start()
@@ -165,6 +182,11 @@ def test_gradients_are_summed_where_they_are(monkeypatch):
     assert used.grad.data_ptr() == place
     assert used.grad.unique().tolist() == [6]
     assert unused.grad.unique().tolist() == [0]
+
+
+@pytest.mark.slow
+def test_processes_can_work_together_again():
+    assert statuses(several_groups, 2) == [0, 0]
 
 
 def test_processes_that_differ_are_refused():
