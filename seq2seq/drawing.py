@@ -233,11 +233,12 @@ def find_fonts(figure: Figure) -> None:
 
 @cache
 def _letters_of(path: str) -> frozenset[str]:
-    """Characters that a font can draw; an empty set if the file cannot be read."""
+    """Characters that matplotlib can draw with a font; an empty set for a font of bitmaps."""
     try:
-        return frozenset(map(chr, FT2Font(path).get_charmap()))
-    except (OSError, RuntimeError):
+        font = FT2Font(path)
+    except (OSError, RuntimeError):  # the file cannot be read
         return frozenset()
+    return frozenset(map(chr, font.get_charmap())) if font.scalable else frozenset()
 
 
 @contextlib.contextmanager

@@ -17,6 +17,6 @@ class UserError(Exception):
 
 
 class VocabularySizeError(UserError):
-    """The vocabulary size is too large; the text yields at most ``largest`` subword pieces."""
+    """The vocabulary size is too large or too small for a text; the nearest ``possible`` one."""
 
-    largest: int
+    possible: int

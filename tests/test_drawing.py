@@ -2,6 +2,7 @@
 
 import itertools
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 from fontTools.fontBuilder import FontBuilder
@@ -11,6 +12,7 @@ from matplotlib import font_manager as fonts
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize
 
+from seq2seq import drawing
 from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.drawing import ink_on, map_figure, render, styled
 from seq2seq.looks import ATTENDS, DARK, DOES_NOT, FAINT, GROUND, INK, looks
@@ -46,6 +48,13 @@ def test_the_hue_says_attention_and_the_dash_the_most_words():
     for kind, (colour, _, _) in zip(kinds, drawn, strict=True):
         assert (colour in ATTENDS) == (kind not in ("fixed", "init_only", "none", "uniform"))
     assert len(set(looks([None, config("dot"), None, config("fixed"), None]))) == 5
+
+
+def test_a_font_of_bitmaps_is_left_out(monkeypatch):
+    """As of emoji: matplotlib cannot draw with it."""
+    emoji = SimpleNamespace(scalable=False, get_charmap=lambda: {ord("\N{CAT FACE}"): 1})
+    monkeypatch.setattr(drawing, "FT2Font", lambda path: emoji)
+    assert drawing._letters_of("emoji.ttf") == set()
 
 
 def test_letters_that_the_usual_font_lacks_are_drawn_in_one_that_has_them(

@@ -37,7 +37,7 @@ from seq2seq.files import digest, file_digest, make_folder, parse_object, write_
 
 log = logging.getLogger(__name__)
 
-FORMAT = 4
+FORMAT = 5
 """Version of the folder's layout and of the code that fills it; part of the hash."""
 TOKENIZER_SENTENCES = 1_000_000
 """Maximum number of sentences, evenly spaced over the training text, that a subword model learns
@@ -224,7 +224,7 @@ def _tokenizers(
     total = sum(1 for _ in train.pairs(Counter()))
     limit = TOKENIZER_SENTENCES // 2 if options.joint else TOKENIZER_SENTENCES
 
-    def learn(sides: Sequence[str], languages: str) -> bytes:
+    def learn(sides: Sequence[str], languages: str, size: int = size) -> bytes:
         pairs = subsample_pairs(train.pairs(Counter()), total, limit)
         sentences = (getattr(pair, side) for pair in pairs for side in sides)
         where = f"the {languages} training text"
@@ -234,14 +234,25 @@ def _tokenizers(
     if options.joint:
         models = [learn(SIDES, f"{source} and {target}")] * 2
     else:
-        models, refusals = [], list[VocabularySizeError]()
-        for side, language in zip(SIDES, (source, target), strict=True):
+        models, refusals = [], dict[str, VocabularySizeError]()
+        languages = dict(zip(SIDES, (source, target), strict=True))
+        for side, language in languages.items():
             try:
                 models.append(learn([side], language))
-            except VocabularySizeError as error:  # the size must fit both sides
-                refusals.append(error)
+            except VocabularySizeError as error:
+                refusals[side] = error
         if refusals:
-            raise min(refusals, key=lambda error: error.largest)
+            side = min(refusals, key=lambda side: refusals[side].possible)
+            (other,) = languages.keys() - {side}
+            try:
+                learn([other], languages[other], refusals[side].possible)
+            except VocabularySizeError as error:
+                raise UserError(
+                    f"No tokenization.vocabulary_size fits both sides: the nearest ones are "
+                    f"{refusals[side].possible} for the {languages[side]} training text and "
+                    f"{error.possible} for the {languages[other]} one; set tokenization.joint=true."
+                ) from error
+            raise refusals[side]
     return [SentencePieceTokenizer(source, models[0]), SentencePieceTokenizer(target, models[1])]
 
 

@@ -71,6 +71,14 @@ LEFT, RIGHT = "\x02", "\x03"
 """Signs for "no space on the left" and "no space on the right" of a piece. No piece contains them,
 because Moses removes the control characters U+0000 to U+001F."""
 TAILS = ("d", "ll", "m", "re", "s", "t", "ve")
+MOSES_CODES = {
+    "cat": "ca", "ces": "cs", "cze": "cs", "deu": "de", "ger": "de", "ell": "el", "gre": "el",
+    "eng": "en", "spa": "es", "fin": "fi", "fra": "fr", "fre": "fr", "gle": "ga", "hun": "hu",
+    "isl": "is", "ice": "is", "ita": "it", "lit": "lt", "lav": "lv", "nld": "nl", "dut": "nl",
+    "pol": "pl", "por": "pt", "ron": "ro", "rum": "ro", "rus": "ru", "slk": "sk", "slo": "sk",
+    "slv": "sl", "swe": "sv", "tam": "ta",
+}  # fmt: skip
+"""Code of three letters -> code of two, by which Moses knows a language that it has rules for."""
 
 
 class MosesWordTokenizer(Tokenizer):
@@ -86,8 +94,10 @@ class MosesWordTokenizer(Tokenizer):
         super().__init__(language)
         from sacremoses import MosesDetokenizer, MosesTokenizer  # slow to import
 
-        self._tokenizer = MosesTokenizer(lang=language)
-        self._detokenizer = MosesDetokenizer(lang=language)
+        code = language.lower().replace("_", "-").partition("-")[0]
+        self._rules = MOSES_CODES.get(code, code)
+        self._tokenizer = MosesTokenizer(lang=self._rules)
+        self._detokenizer = MosesDetokenizer(lang=self._rules)
 
     def tokenize(self, text: str) -> list[str]:
         """Cut ``text`` into words, without ``&amp;`` escapes; U+0000 to U+001F are removed."""
@@ -104,15 +114,15 @@ class MosesWordTokenizer(Tokenizer):
         for before, piece, after in zip(["", *pieces], pieces, [*pieces[1:], ""], strict=False):
             left = right = False
             between = before[-1:].isalnum() and after[:1].isalnum()
-            if piece in {*"“”„‘‚«»‹›"} and not (piece in "«»‹›" and self.language == "fr"):
+            if piece in {*"“”„‘‚«»‹›"} and not (piece in "«»‹›" and self._rules == "fr"):
                 right = piece in "„‚" or (piece in "“‘" and opened not in ("„", "‚"))
-                if piece in "«»‹›" or (piece == "”" and self.language in ("fi", "sv")):
+                if piece in "«»‹›" or (piece == "”" and self._rules in ("fi", "sv")):
                     right = not opened
                 left, opened = not right, piece * right
             elif piece == "’" or (piece == "'" and lone):
                 left = before[-1:].isalnum()
                 name = before in ("O", "D", "L") or after.lower() in TAILS
-                right = between and (self.language != "en" or (name and not lone))
+                right = between and (self._rules != "en" or (name and not lone))
             elif piece == "/" or (piece == "@" and "." in after):
                 left = right = between
             marked.append(LEFT * left + piece + RIGHT * right)
@@ -260,13 +270,15 @@ def _complaint(message: str, size: int, where: str) -> UserError:
             f"tokenization.vocabulary_size={size} is more than {where} can fill; "
             f"set it to {largest[1]} or less."
         )
-        error.largest = int(largest[1])
+        error.possible = int(largest[1])
         return error
     if smallest := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
-        return UserError(
+        error = VocabularySizeError(
             f"tokenization.vocabulary_size={size} is too small for the characters of {where}; "
             f"set it to {smallest[1]} or more."
         )
+        error.possible = int(smallest[1])
+        return error
     if "sentences_.empty()" in message or "all_chars_count" in message:
         return UserError(
             f"{where} has no sentence for the subword model; add text, or raise "

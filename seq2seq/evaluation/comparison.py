@@ -330,6 +330,12 @@ def _known_bits(
 
 def _require_same_texts(one: Evaluation, other: Evaluation) -> None:
     texts = one.texts, other.texts
+    each = [len(of.all_references) for of in texts]
+    if each[0] != each[1]:
+        raise UserError(
+            f"{one.directory} has {each[0]} references of each sentence, and {other.directory} has "
+            f"{each[1]}; evaluate both with the same references."
+        )
     sources = zip_longest(*(of.sources for of in texts))
     references = zip_longest(*(zip(*of.all_references, strict=True) for of in texts))
     for side, lines in (("sources", sources), ("references", references)):

@@ -263,6 +263,19 @@ def test_a_vocabulary_too_large_for_both_sides_is_refused_with_a_size_that_fits_
     prepare(config, dataclasses.replace(SUBWORDS, vocabulary_size=size), tmp_path)
 
 
+@pytest.mark.parametrize("size", [8, 500])
+def test_where_no_vocabulary_size_fits_both_sides_one_vocabulary_is_advised(tmp_path, size):
+    many = [" ".join(chr(0x4E00 + 10 * line + n) for n in range(10)) for line in range(20)]
+    config = corpus(tmp_path / "text", (["ab ba"] * 20, many))
+    options = dataclasses.replace(SUBWORDS, vocabulary_size=size)
+    with pytest.raises(UserError, match=r"tokenization\.joint=true"):
+        prepare(config, options, tmp_path)
+    with pytest.raises(UserError, match=r"set it to \d+ or") as caught:
+        prepare(config, dataclasses.replace(options, joint=True), tmp_path)
+    size = int(re.findall(r" (\d+)", str(caught.value))[-1])
+    prepare(config, dataclasses.replace(options, joint=True, vocabulary_size=size), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("source", "target", "kind", "warned"),
     [("zh", "en", "whitespace", 1), ("en", "th", "moses", 1), ("zh", "th", "sentencepiece", 0)],

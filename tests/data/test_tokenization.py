@@ -140,6 +140,15 @@ def test_sentencepiece_names_the_sizes_that_the_text_can_fill():
         SentencePieceTokenizer.train_model(TEXT, 12, "the en text")
 
 
+@pytest.mark.parametrize("code", ["fr-CA", "fr_FR", "fra", "FR"])
+def test_moses_has_one_set_of_rules_for_all_codes_of_a_language(code):
+    line, french = "L'homme qu'il a vu n'est pas là : « oui » ?", MosesWordTokenizer("fr")
+    other = MosesWordTokenizer(code)
+    pieces = french.tokenize(line)
+    assert other.tokenize(line) == pieces
+    assert other.detokenize(pieces) == french.detokenize(pieces)
+
+
 @pytest.mark.parametrize("kind", ["whitespace", "moses", "sentencepiece"])
 def test_text_survives_ids_and_files(tmp_path, subwords, kind):
     made = {"whitespace": WhitespaceTokenizer, "moses": MosesWordTokenizer}

@@ -96,6 +96,8 @@ def test_less_text_is_compared_with_the_most_text_of_the_baseline(tmp_path):
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in markdown.splitlines()]
     gap = bleu["attention-1k"] - bleu["no-attention-4k"]
     assert any(row[:1] == ["all"] and row[2].startswith(f"{gap:+.1f} [") for row in rows if row)
+    (ends,) = [row for row in rows if row[:1] == ["times less text"]]
+    assert [value[-1:] for value in ends[1:]] == ["]", "]", "", ""]
     steps = bleu["attention-4k"] - bleu["attention-1k"]
     times = 4 / 4 ** ((bleu["no-attention-4k"] - bleu["attention-1k"]) / steps)
     assert any(row[:1] == ["all"] and row[2].startswith(f"{times:.1f} [") for row in rows if row)
