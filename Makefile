@@ -33,7 +33,7 @@ dev: $(DEV) ## Add what tests and style checks need
 reproduce: $(STAMP) ## Train both translators (5 to 20 minutes) and compare them by sentence length
 	$(BIN)/python scripts/reproduce.py
 
-study: $(STAMP) ## Train the study again (33 hours of one core) and write its pages; TEXT=corpus.directory=DIR for a local Europarl
+study: $(STAMP) ## Train the study again (34 hours of one core) and write its pages; TEXT=corpus.directory=DIR for a local Europarl
 	$(BIN)/python scripts/reproduce.py experiment=opponent $(TEXT)
 	$(BIN)/python scripts/reproduce.py experiment=width
 	$(BIN)/python scripts/reproduce.py experiment=longer

@@ -55,6 +55,13 @@ def less_text_page(files: Sequence[Packed]) -> dict[str, bytes]:
             return scored(most / needed)
 
     names = [*attention.values(), *baseline.values()]
+    against = [
+        [name, *(scored(score(pool, name)) for pool in ends), *(lead(pool, name) for pool in ends)]
+        for name in names
+    ]
+    against.append(
+        ["times less text", *(times_less(pool, baseline[most]) for pool in ends), "", ""]
+    )
     gaps = [
         [f"{size:,}", *map(gained, contrast(ends, (systems[name], systems[other]), corpus_bleu))]
         for size, name in attention.items()
@@ -68,11 +75,14 @@ def less_text_page(files: Sequence[Packed]) -> dict[str, bytes]:
         length_table(systems, names, lambda pool, name: scored(score(pool, name))),
         "Attention minus no attention, by the number of training pairs:\n",
         markdown_table(["pairs", "gap, short", "gap, long", "difference"], gaps),
-        f"Systems with attention minus `{baseline[most]}`:\n",
+        f"BLEU, and *lead*: minus that of `{baseline[most]}`. *Times less text*: with how much "
+        "less attention has the BLEU of that system, if attention's BLEU rises with the logarithm "
+        "of the pairs between two amounts. ∞: attention has more after the smallest amount, "
+        f"{most / min(attention):.1f} times less.\n",
+        markdown_table(["", "short", "long", "lead, short", "lead, long"], against),
+        "Lead:\n",
         length_table(systems, [*attention.values()], lead),
-        f"How many times less text attention needs for the BLEU of `{baseline[most]}`, if BLEU "
-        "rises with the logarithm of the pairs between two amounts. ∞: attention has more after "
-        f"the smallest amount, {most / min(attention):.1f} times less.\n",
+        "Times less text:\n",
         length_table(systems, [baseline[most]], times_less),
         "Tokens of the translations for each token of the references:\n",
         length_table(
