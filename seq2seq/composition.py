@@ -46,6 +46,7 @@ OF_REPRODUCE = set(inspect.get_annotations(schema.ReproduceConfig)) - {"systems"
 """Keys that ``reproduce`` reads, but neither ``train`` nor ``prepare``."""
 READ = SCHEMAS | dict.fromkeys(("prepare", "train"), schema.TrainConfig)
 """Script name -> dataclass of the settings that the script reads."""
+IN_QUOTES = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 SENTENCES = ("text", "prefix")
 """Settings whose value is text as it is typed, brackets and quotes included."""
 REMEDIES = {
@@ -139,8 +140,15 @@ def quoted(arguments: list[str]) -> list[str]:
         if key.lstrip("+") in SENTENCES:
             return f"{key}={QuotedString(value, Quote.single).with_quotes()}"
         if re.fullmatch(r"\[.*\]|\{.*\}", value, re.DOTALL):
-            plain = re.fullmatch(r"\[([^\[\]{}'\"]+)\]", value)
-            return f"{key}=[{_in_quotes(plain[1].split(','))}]" if plain else argument
+            inner = value[1:-1]
+            parts = re.findall(rf"(?:{IN_QUOTES}|[^,'\"])+", inner)
+            pairs = [part.partition(":") for part in parts]
+            if re.search(r"[\[\]{}]", inner) or ",".join(parts) != inner:
+                return argument
+            if value[0] == "[":
+                return f"{key}=[{_in_quotes(parts)}]"
+            named = [f"{name}:{_in_quotes([of])}" for name, colon, of in pairs if colon]
+            return f"{key}={{{','.join(named)}}}" if len(named) == len(parts) else argument
         return f"{key}={_in_quotes(value.split(',') if several else [value])}"
 
     return [quote(argument) for argument in arguments]
@@ -148,10 +156,11 @@ def quoted(arguments: list[str]) -> list[str]:
 
 def _in_quotes(values: list[str]) -> str:
     """Join values with commas; quote each one that is neither quoted nor null."""
-    kept = r"null|'([^'\\]|\\.)*'|\"([^\"\\]|\\.)*\""
     return ",".join(
-        text if re.fullmatch(kept, text) else QuotedString(text.strip(), Quote.single).with_quotes()
-        for text in values
+        text
+        if re.fullmatch(f"null|{IN_QUOTES}", text)
+        else QuotedString(text, Quote.single).with_quotes()
+        for text in map(str.strip, values)
     )
 
 

@@ -193,6 +193,13 @@ def test_a_setting_that_would_change_nothing_is_refused(word):
         compose_config("train", word.split())
 
 
+def test_text_in_lists_and_dicts_is_taken_as_it_is_written():
+    words = ["evaluations=[2024_11,'it s, 1e3']", "labels={a: 1e-3, b: 'x: y', c: 2024_11}"]
+    config = compose_config("compare", [*words, "output=o"])
+    assert config.evaluations == ["2024_11", "it s, 1e3"]
+    assert config.labels == {"a": "1e-3", "b": "x: y", "c": "2024_11"}
+
+
 def test_an_empty_dict_does_not_empty_one():
     with pytest.raises(UserError, match="~baselines"):
         compose("reproduce", ["experiment=figure2", "baselines={}"])
