@@ -113,6 +113,7 @@ def help_page(name: str, composed: DictConfig) -> str:
 def refuse_words(name: str, words: list[str]) -> None:
     """Refuse a word that is neither key=value nor an option of Hydra; say what it may mean."""
     options = get_args_parser()._option_string_actions
+    first = fields(READ[name])[0].name  # "name" where an experiment is run
     for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
         key, equals, value = word.partition("=")
         if key in options or (word[:1] != "-" and (equals or before in options or word[:1] == "~")):
@@ -122,14 +123,24 @@ def refuse_words(name: str, words: list[str]) -> None:
             key = key.strip("-").replace("-", "_")
             value = value or (after if re.match("[^-=]+$", after) else "true")
             near = schema.nearest_keys(key, ["experiment", *schema.setting_names(READ[name])])
-            meant = " or ".join(f"{one}={value}" for one in near[: 1 if key in near else 2])
+            likely = near[: 1 if key in near else 2]
+            meant = " or ".join(_setting(name, one, value) for one in likely)
             end = f"did you mean {meant}?" if near else "--help lists them."
         elif before.endswith("=") or after.startswith("="):
             end = "remove the spaces around =."
         elif "/" in word or Path(word).exists():
-            first = fields(READ[name])[0].name
-            end = f"did you mean {first if first != 'name' else 'corpus.directory'}={word}?"
+            key = first if first != "name" else "corpus.directory"
+            end = f"did you mean {_setting(name, key, word)}?"
+        elif first == "name" and (CONFIGS / "experiment" / f"{word}.yaml").exists():
+            end = f"did you mean experiment={word}?"
         raise UserError(f"{word}: settings are written as key=value; {end}")
+
+
+def _setting(name: str, key: str, value: str) -> str:
+    """Write a setting of script ``name`` as one types it; a list needs brackets, and so quotes."""
+    key = composition.SEVERAL.get(key, key) if name == "reproduce" else key
+    several = "list[" in str(typing.get_type_hints(READ[name]).get(key))
+    return f"'{key}=[{value}]'" if several else f"{key}={value}"
 
 
 @contextlib.contextmanager

@@ -41,11 +41,17 @@ def command_of(script: str) -> str:
     program = sys.orig_argv[1] if len(sys.orig_argv) > 1 else ""
     if Path(program).name == "seq2seq":
         return f"{'seq2seq' if shutil.which('seq2seq') else program} {script}"
-    path = os.path.relpath(sys.executable)
-    if sys.orig_argv[1:3] == ["-m", "seq2seq"]:
-        return f"{path} -m seq2seq {script}"
-    python = "python" if os.environ.get("VIRTUAL_ENV") or path.startswith("..") else path
-    return f"{python} scripts/{script}.py"
+    python = "python" if os.environ.get("VIRTUAL_ENV") else _from_here(Path(sys.executable))
+    path = HERE.parent / "scripts" / f"{script}.py"
+    if "seq2seq" in sys.orig_argv[1:4] or not path.exists():
+        return f"{python} -m seq2seq {script}"
+    return f"{python} {_from_here(path)}"
+
+
+def _from_here(path: Path) -> str:
+    """Return the path relative to the current folder, if it lies below."""
+    here = os.path.relpath(path)
+    return str(path) if here.startswith("..") else here
 
 
 def _help(scripts: dict[str, Path]) -> str:

@@ -132,6 +132,11 @@ MEANT = [
     ("train", "corpus.train = 100", "spaces"),
     ("train", "corpus.train= 100", "spaces"),
     ("translate", "runs/a/seed-1", "checkpoint=runs/a/seed-1?"),
+    ("serve", "runs/a/seed-1", "'checkpoint=[runs/a/seed-1]'?"),
+    ("compare", "runs/a", "'evaluations=[runs/a]'?"),
+    ("reproduce", "--seed=1", "'seeds=[1]'?"),
+    ("reproduce", "--beam 5", "'beams=[5]'?"),
+    ("train", "multi30k", "experiment=multi30k?"),
     ("reproduce", "runs/text", "corpus.directory=runs/text?"),
     ("translate", "checkpoint=a my file.txt", "quotes"),
 ]
