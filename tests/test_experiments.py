@@ -154,6 +154,20 @@ def test_memories_are_compared_and_published(tmp_path):
     assert published(tmp_path) == {"memory", "bits-grammar", "width"}
 
 
+@pytest.mark.slow
+def test_amounts_of_text_are_compared_and_published(tmp_path):
+    kept = ["attention-500", "no-attention-500", "attention-128k", "no-attention-128k"]
+    sizes = {"500": 30, "128k": 60}
+    settings = [one for one in SMALL if "encoder" not in one and "dev_bleu" not in one]
+    settings += ["corpus.valid=7", "corpus.test_per_bucket=2", "seeds=[1]", *SHORT]
+    for name in kept:
+        settings += [f"systems.{name}.corpus.train={sizes[name.rpartition('-')[2]]}"]
+        settings += [f"systems.{name}.training.max_epochs=1"]
+    settings += [f"~baselines.attention-{size}" for size in ("2k", "8k", "32k")]
+    run(tmp_path, "reproduce", *only("less_text", kept), *settings)
+    assert published(tmp_path) == {"less-text"}
+
+
 def test_every_kind_of_attention_is_in_an_experiment():
     found = [runs(f"experiment={name}") for name in ("attention_kinds", "width", "longer")]
     kinds = {system.model.attention.kind for systems in found for system in systems.values()}
