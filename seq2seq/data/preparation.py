@@ -242,7 +242,9 @@ def _tokenizers(
             except VocabularySizeError as error:
                 refusals[side] = error
         if refusals:
-            side = min(refusals, key=lambda side: refusals[side].possible)
+            too_small = all(error.possible > size for error in refusals.values())
+            nearest = max if too_small else min  # what is enough for both sides
+            side = nearest(refusals, key=lambda side: refusals[side].possible)
             (other,) = languages.keys() - {side}
             try:
                 learn([other], languages[other], refusals[side].possible)

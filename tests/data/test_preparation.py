@@ -252,13 +252,20 @@ def test_more_dropout_is_advised_where_it_is_low(tmp_path, caplog, dropout, embe
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_a_vocabulary_too_large_for_both_sides_is_refused_with_a_size_that_fits_both(
-    tmp_path, swapped
+@pytest.mark.parametrize(
+    ("size", "sides"),
+    [
+        (500, (["abab baba abba aabb"] * 20, ["aab bba"] * 20)),
+        (8, (["abcdefg hij"] * 20, ["abcdefghij klmno"] * 20)),
+    ],
+    ids=["large", "small"],
+)
+def test_a_vocabulary_that_fits_no_side_is_refused_with_a_size_that_fits_both(
+    tmp_path, size, sides, swapped
 ):
-    sides = (["abab baba abba aabb"] * 20, ["aab bba"] * 20)
     config = corpus(tmp_path / "text", sides[::-1] if swapped else sides)
     with pytest.raises(UserError, match="vocabulary_size") as caught:
-        prepare(config, dataclasses.replace(SUBWORDS, vocabulary_size=500), tmp_path)
+        prepare(config, dataclasses.replace(SUBWORDS, vocabulary_size=size), tmp_path)
     size = int(re.findall(r" (\d+)", str(caught.value))[-1])
     prepare(config, dataclasses.replace(SUBWORDS, vocabulary_size=size), tmp_path)
 
