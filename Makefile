@@ -33,8 +33,9 @@ dev: $(DEV) ## Add what tests and style checks need
 reproduce: $(STAMP) ## Train both translators (5 to 20 minutes) and compare them by sentence length
 	$(BIN)/python scripts/reproduce.py
 
-study: $(STAMP) ## Train the study again (34 hours of one core) and write its pages; TEXT=corpus.directory=DIR for a local Europarl
+study: $(STAMP) ## Train the study again (37 hours of one core) and write its pages; TEXT=corpus.directory=DIR for a local Europarl
 	$(BIN)/python scripts/reproduce.py experiment=opponent $(TEXT)
+	$(BIN)/python scripts/reproduce.py experiment=rate $(TEXT)
 	$(BIN)/python scripts/reproduce.py experiment=width
 	$(BIN)/python scripts/reproduce.py experiment=longer
 	$(BIN)/python scripts/reproduce.py experiment=less_text
@@ -45,10 +46,10 @@ study: $(STAMP) ## Train the study again (34 hours of one core) and write its pa
 	$(BIN)/python scripts/reproduce.py experiment=middle
 	$(BIN)/python study/middle.py outputs/middle/*/seed-1/evaluations/test-beam5
 	$(BIN)/python study/moment.py
-	for text in test newstest2014; do \
-	  folder=$(EUROPARL)/attention-50/seed-1/evaluations/$$text-beam5; \
+	for of in $(EUROPARL):test $(EUROPARL):newstest2014 outputs/figure2-rate:test; do \
+	  folder=$${of%:*}/attention-50/seed-1/evaluations/$${of#*:}-beam5; \
 	  test ! -d $$folder || $(BIN)/python study/floors.py $$folder || exit 1; done
-	$(BIN)/python study/packed.py $(EUROPARL)/*/seed-*/*/*beam5* outputs/slots/*/seed-*/evaluations/test-beam5 \
+	$(BIN)/python study/packed.py $(EUROPARL)/*/seed-*/*/*beam5* outputs/figure2-rate/*/seed-*/*/*beam5* outputs/slots/*/seed-*/evaluations/test-beam5 \
 	  outputs/longer/*/seed-*/evaluations/test-beam5 outputs/less_text/*/seed-*/evaluations/test-beam5 \
 	  $(GRAMMAR)/*/seed-1/evaluations/test-cram-greedy* outputs/middle/*/seed-1/evaluations/test-*beam5
 	$(BIN)/python study/report.py

@@ -47,17 +47,14 @@ from seq2seq.report.tables import markdown_table
 
 SHORT_WORDS, LONG_WORDS = EvaluationConfig().ends
 OUTPUT = RESULTS.parent / "docs" / "results" / "study"
+FIFTY = ("attention-50", "no-attention-50")
 OPPONENTS = (
     ("attention-50", "strong-no-attention-50"),
-    ("attention-50", "no-attention-50"),
+    FIFTY,
     ("strong-no-attention-50", "no-attention-50"),
 )
 EUROPARL = {
-    "europarl-test": (
-        "test",
-        "Figure 2, Europarl",
-        (("attention-50", "no-attention-50"), ("attention-30", "no-attention-30")),
-    ),
+    "europarl-test": ("test", "Figure 2, Europarl", (FIFTY, ("attention-30", "no-attention-30"))),
     "europarl-newstest2014": ("newstest2014", "News: newstest2014", OPPONENTS),
     "opponent": ("test", "With a larger network without attention, Europarl", OPPONENTS),
     "matched": (
@@ -148,7 +145,7 @@ def translation_page(
 
 def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
     """Make the page of the gaps of the two -50 systems after each kept epoch, in BLEU and bits."""
-    arms, blind = ("attention-50", "no-attention-50"), "target-only-50"
+    arms, blind = FIFTY, "target-only-50"
     states: dict[int, list[Packed]] = {}
     for one in files:
         if one.system in (*arms, blind):
@@ -329,6 +326,11 @@ def pages(results: Path) -> dict[str, dict[str, bytes]]:
             made[f"bits-{test_set}"] = bits_page(
                 fifty, "target-only-50", "attention-50", f"Europarl, {test_set}"
             )
+    rate = Groups.of(read_all(results / "figure2-rate" / "test"))
+    if rate.keys() >= {*FIFTY}:
+        made["rate"] = translation_page(
+            rate, "Figure 2 at a higher learning rate, Europarl", [FIFTY]
+        )
     less_text = read_all(results / "less_text" / "test")
     if len({one.record["training"]["training_pairs"] for one in less_text}) > 1:
         made["less-text"] = less_text_page(less_text)

@@ -129,6 +129,18 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
 
 
 @pytest.mark.slow
+def test_another_rate_has_a_page_like_that_of_figure_2(europarl, tmp_path):
+    settings = ["experiment=rate", *europarl, *TOY, *SHORT, "training.dev_bleu_sentences=0"]
+    run(tmp_path, "reproduce", *settings)
+    folder = tmp_path / "outputs/figure2-rate/attention-50/seed-1/evaluations/test-beam2-ratio0.5"
+    study("floors", tmp_path, str(folder))
+    assert published(tmp_path) == {"rate"}
+    page = (tmp_path / "pages" / "rate.md").read_text()
+    assert "attention-50 minus no-attention-50" in page
+    assert "unrelated" in page
+
+
+@pytest.mark.slow
 def test_kinds_of_attention_are_compared_and_drawn(europarl, tmp_path):
     text = ["corpus=files", *europarl[1:], "corpus.source=en", "corpus.target=fr"]
     settings = [*text, *TOY, *SHORT, "training.max_updates=3"]
