@@ -29,6 +29,7 @@ from seq2seq.data.encoding import (
     subsample_pairs,
     tokenize_pairs,
 )
+from seq2seq.data.splits import source_digests_of
 from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines, warn_once
 from seq2seq.data.tokenization import WORD_TOKENIZERS, SentencePieceTokenizer, TextCodec, Tokenizer
 from seq2seq.data.vocabulary import EOS, SPECIALS, UNK, Vocabulary
@@ -120,9 +121,11 @@ def prepare(
                 )
         write_json(folder / "manifest.json", {**recipe, **counted})
 
-    directory = make_folder(data / "prepared" / name, fill)
+    directory = data / "prepared" / name
+    is_new = not directory.exists()
+    make_folder(directory, fill)
     try:
-        return PreparedData(
+        prepared = PreparedData(
             directory=directory,
             corpus=text,
             source=TextCodec.load(directory, "source"),
@@ -137,6 +140,28 @@ def prepare(
         raise UserError(
             f"{directory} is damaged or cannot be read ({error}); delete it, and run this again."
         ) from error
+    if is_new and (seen := sources_seen(prepared)):
+        found = ", ".join(f"{name} ({n:,} of {total:,})" for name, (n, total) in seen.items())
+        log.warning(
+            f"Sources are also in the training text: {found}. Scores on them are too good; take "
+            "these pairs out of the training text."
+        )
+    return prepared
+
+
+def sources_seen(data: PreparedData) -> dict[str, tuple[int, int]]:
+    """Count the sources of validation and test text that are also sources of training pairs.
+
+    Returns ``valid`` or the name of a test set -> this number and that of all its sources; texts
+    without such sources are left out. Capitals and extra spaces make no difference.
+    """
+    learned = source_digests_of([data.corpus.train.source])[data.train.line_numbers - 1]
+    counts = {}
+    for name, text in {"valid": data.corpus.valid, **data.corpus.tests}.items():
+        seen = np.isin(source_digests_of([text.source]), learned)
+        if seen.any():
+            counts[name] = int(seen.sum()), len(seen)
+    return counts
 
 
 def advise(config: TrainConfig, data: PreparedData) -> None:

@@ -20,9 +20,12 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         remote = self.server.remote
         remote.requests.append(self.path)
-        if remote.busy or self.path not in remote.files:
-            self.send_error(503 if remote.busy else 404)
-            remote.busy = max(0, remote.busy - 1)
+        if remote.busy:
+            remote.busy -= 1  # before the answer: the next request may be here at once
+            self.send_error(503)
+            return
+        if self.path not in remote.files:
+            self.send_error(404)
             return
         body = remote.files[self.path]
         self.send_response(200)

@@ -18,7 +18,7 @@ from sacrebleu.metrics import BLEU
 
 from seq2seq.config import FilesCorpus, ModelConfig, TokenizationConfig, TrainConfig
 from seq2seq.data import preparation
-from seq2seq.data.preparation import advise, prepare, summary
+from seq2seq.data.preparation import advise, prepare, sources_seen, summary
 from seq2seq.data.vocabulary import EOS, UNK
 from seq2seq.errors import UserError
 from seq2seq.evaluation.scores import ceiling
@@ -80,6 +80,18 @@ def test_limits_apply_to_training_and_are_counted(tmp_path):
     assert summary(again).split("\n") == said
     assert data.source.vocabulary.pieces[4:] == ["a", "b"]  # of the pairs that are kept
     assert data.source.vocabulary.counts[4:] == [2, 1]
+
+
+def test_sources_that_were_learned_are_counted_and_named_once(tmp_path, caplog):
+    train = ["A  CAT runs", "the man", "a test", "b"], ["x"] * 4
+    limited = corpus(tmp_path / "text", train, train_pairs=2, train_max_words=2)
+    assert sources_seen(prepare(limited, WORDS, tmp_path)) == {"valid": (1, 3)}
+    assert "valid (1 of 3)" in caplog.text
+    whole = dataclasses.replace(limited, train_pairs=None, train_max_words=None)
+    assert sources_seen(prepare(whole, WORDS, tmp_path)) == {"valid": (2, 3), "test": (1, 1)}
+    caplog.clear()
+    prepare(whole, WORDS, tmp_path)
+    assert caplog.text == ""
 
 
 @pytest.mark.parametrize("joint", [False, True])
