@@ -34,7 +34,7 @@ def test_each_choice_of_each_group_composes(choice):
 def test_each_experiment_composes_and_says_how_it_is_run(experiment):
     composed = runs(f"experiment={experiment}")
     same_text = {"figure2_gpu": "figure2", "opponent": "figure2", "width": "slots"}
-    same_text |= {"cram": "quickstart"}
+    same_text |= {"cram": "quickstart", "rate": "figure2"}
     folder = same_text.get(experiment, experiment)
     assert {run.name.partition("-")[0] for run in composed.values()} == {folder}
     text = (CONFIGS / "experiment" / f"{experiment}.yaml").read_text()

@@ -29,7 +29,6 @@ from seq2seq.data.encoding import (
     subsample_pairs,
     tokenize_pairs,
 )
-from seq2seq.data.splits import source_digests_of
 from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines, warn_once
 from seq2seq.data.tokenization import WORD_TOKENIZERS, SentencePieceTokenizer, TextCodec, Tokenizer
 from seq2seq.data.vocabulary import EOS, SPECIALS, UNK, Vocabulary
@@ -155,6 +154,8 @@ def sources_seen(data: PreparedData) -> dict[str, tuple[int, int]]:
     Returns ``valid`` or the name of a test set -> this number and that of all its sources; texts
     without such sources are left out. Capitals and extra spaces make no difference.
     """
+    from seq2seq.data.splits import source_digests_of  # only text that is new is read here
+
     learned = source_digests_of([data.corpus.train.source])[data.train.line_numbers - 1]
     counts = {}
     for name, text in {"valid": data.corpus.valid, **data.corpus.tests}.items():

@@ -186,6 +186,7 @@ def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(folder, caplog
     expected = outcome(whole)
     unfinished(whole)
     newest = whole.checkpoint(15)
+    caplog.clear()
     if damage == "state.json":  # of another version, say, with a manifest that agrees
         (newest / damage).write_text('{"progress": {"update": 15}, "metrics": {}}')
         reseal(newest)
