@@ -32,7 +32,7 @@ from seq2seq.command import command_of
 from seq2seq.composition import CONFIGS, READ
 from seq2seq.config.meanings import folded, settings_help
 from seq2seq.errors import UserError
-from seq2seq.interruption import Interrupted, by_torchrun, process_count
+from seq2seq.interruption import STOPS, Interrupted, by_torchrun, process_count
 
 log = logging.getLogger(__name__)
 
@@ -150,15 +150,16 @@ def exit_status() -> Iterator[None]:
     - 0: SIGTERM stopped a training that is saved, or the reader of standard output has closed it
     - 1: a UserError, a file that cannot be used, a full disk, or too little memory
     - 130: Ctrl-C
-    - 143: SIGTERM in other cases
+    - 128 + number: another signal, SIGTERM (143) included
 
     Other exceptions pass through.
     """
     try:
-        # By default SIGTERM would leave temporary files and workers behind. Under torchrun the
+        # By default, signals would leave temporary files and workers behind. Under torchrun the
         # default stays: with a handler, a process that waits inside PyTorch would not end.
-        if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL and process_count() == 1:
-            signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+        for number in STOPS if process_count() == 1 else ():
+            if signal.getsignal(number) == signal.SIG_DFL:
+                signal.signal(number, lambda number, _: sys.exit(128 + number))
         yield
     except UserError as error:
         _fail(str(error))

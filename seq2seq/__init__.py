@@ -6,8 +6,14 @@ for each sentence; ``seq2seq.DecodingConfig`` holds the settings of the search. 
 ``seq2seq.UserError``.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+if "OMP_WAIT_POLICY" not in os.environ:
+    # GNU OpenMP reads this when PyTorch is imported. By default, threads wait for one another in
+    # long loops, also for one whose core another program uses (docs/performance.md).
+    os.environ.setdefault("GOMP_SPINCOUNT", "300")
 
 from seq2seq.config import DecodingConfig
 from seq2seq.errors import UserError

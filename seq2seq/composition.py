@@ -3,7 +3,7 @@
 import inspect
 import re
 import typing
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +230,11 @@ def _with_system(composed: Any, system: str, given: dict[str, Any]) -> Any:
     part: Any = OmegaConf.to_container(composed.systems[system])  # ${seed} is that of each run
     part.pop("label", None)  # a setting of reports, not of runs
     merged = OmegaConf.merge(composed, part, {"system": system})
+    own = {*given, *schema.flatten(part)}
+    parent = Path(str(OmegaConf.select(merged, "training.init_from"))).expanduser() / "config.json"
+    for key, value in schema.flatten(_read(parent)).items() if parent.is_file() else ():
+        if schema.INHERITED.match(key) and not any(f"{key}.".startswith(f"{of}.") for of in own):
+            OmegaConf.update(merged, key, value)
     for key, value in schema.flatten(part).items():
         kept, asked = (OmegaConf.select(config, key) for config in (merged, composed))
         if key != "seeds" and key in given and kept != asked:
@@ -238,6 +243,13 @@ def _with_system(composed: Any, system: str, given: dict[str, Any]) -> Any:
                 f"remove this setting, or set systems.{system}.{key}=... instead."
             )
     return merged
+
+
+def _read(config: Path) -> dict[str, Any]:
+    """Settings of a run or checkpoint folder."""
+    from seq2seq.checkpoint import read_config  # imports torch
+
+    return asdict(read_config(config.parent))
 
 
 def _to_dataclass(kind: type, composed: Any) -> Any:

@@ -1,25 +1,15 @@
-"""Choice of device and precision; threads and memory of the processor.
-
-PyTorch divides each operation among its threads, and all wait for the slowest thread. If another
-program uses the core of one thread, all threads wait in every operation. So if one of two cores is
-busy, two threads are many times slower than one thread.
-"""
+"""Choice of device and precision; memory of the processor."""
 
 import contextlib
 import ctypes
-import logging
 import os
 import platform
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import torch
 
 from seq2seq.config import require_choice
 from seq2seq.errors import UserError
-
-log = logging.getLogger(__name__)
 
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # parameters of mallopt(3)
 MEGABYTES = {TRIM_THRESHOLD: 512, TOP_PAD: 384, MMAP_THRESHOLD: 32}
@@ -115,40 +105,3 @@ def return_free_memory() -> None:
     """
     if platform.libc_ver()[0] == "glibc":
         ctypes.CDLL(None).malloc_trim(0)
-
-
-class Load:
-    """Warns once if other programs take cores that PyTorch's threads need."""
-
-    def __init__(self, statistics: Path = Path("/proc/stat")) -> None:
-        self._statistics = statistics
-        self._watches = torch.get_num_threads() > 1 and statistics.is_file()
-        if self._watches:
-            self._last = self._clocks()
-
-    def look(self) -> None:
-        """Measure the load since the last call; warn if there are more threads than free cores."""
-        if not self._watches:
-            return
-        now = self._clocks()
-        elapsed, busy, own = (after - before for after, before in zip(now, self._last, strict=True))
-        if elapsed < 1:  # /proc/stat counts in hundredths of a second
-            return
-        self._last = now
-        cores = len(os.sched_getaffinity(0))
-        free = cores - max(0.0, busy - own) / elapsed
-        threads = max(1, round(free))
-        if threads < torch.get_num_threads():
-            log.warning(
-                f"Other programs leave {free:.1f} of {cores} cores free, so threads wait for one "
-                f"another. Training can be many times faster with OMP_NUM_THREADS={threads}."
-            )
-            self._watches = False
-
-    def _clocks(self) -> tuple[float, float, float]:
-        """Return in seconds: wall time, busy time of all usable cores, CPU time of this process."""
-        usable = {f"cpu{core}" for core in os.sched_getaffinity(0)}
-        rows = (line.split() for line in self._statistics.read_text().split("\n") if line)
-        # Busy: user, nice, system. Not counted: idle, waiting for a disk, interrupts, ...
-        ticks = sum(sum(map(int, counts[:3])) for name, *counts in rows if name in usable)
-        return time.monotonic(), ticks / os.sysconf("SC_CLK_TCK"), time.process_time()

@@ -8,6 +8,7 @@ the reader's system.
 import contextlib
 import io
 import logging
+import os
 import re
 import textwrap
 import unicodedata
@@ -16,7 +17,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
+BACKEND = os.environ.pop("MPLBACKEND", None)  # a notebook's, which may not be installed here
 import matplotlib
+
+if BACKEND is not None:
+    os.environ["MPLBACKEND"] = BACKEND
+    with contextlib.suppress(ValueError):
+        matplotlib.rcParams["backend"] = BACKEND
 import numpy as np
 from jaxtyping import Float
 from matplotlib import font_manager as fonts
@@ -277,6 +284,7 @@ def _save(figure: Figure, form: str, prefix: str) -> bytes:
         return stream.getvalue()
     families = re.sub(rb"(font-family: [^;]*)", rb"\1, Verdana, sans-serif", stream.getvalue())
     svg = re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', prefix, families.decode())
+    svg = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", svg)  # not allowed in XML
     # The SVG also keeps its light colours, for programs that ignore these rules.
     rules = [
         f'[style*="{part}: {light.lower()}"] {{{part}: light-dark({light}, {dark}) !important}}\n'

@@ -23,11 +23,19 @@ class Interrupted(BaseException):
         self.status = 0 if number == signal.SIGTERM else 128 + number
 
 
-class Interruption:
-    """Context that records Ctrl-C (SIGINT) and SIGTERM in :attr:`received`.
+STOPS = [
+    getattr(signal, name)
+    for name in ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
+    if hasattr(signal, name)
+]
+"""Signals by which service managers, terminals that close, and schedulers end a program."""
 
-    Ctrl-C after either signal raises KeyboardInterrupt immediately. Outside the main thread, which
-    alone gets signals, the context changes nothing.
+
+class Interruption:
+    """Context that records Ctrl-C (SIGINT) and the signals :data:`STOPS` in :attr:`received`.
+
+    Ctrl-C after one of them raises KeyboardInterrupt immediately. A signal that is ignored, as by
+    nohup, stays so. Outside the main thread, which alone gets signals, the context changes nothing.
     """
 
     def __init__(self) -> None:
@@ -35,8 +43,11 @@ class Interruption:
 
     def __enter__(self) -> "Interruption":
         main = threading.current_thread() is threading.main_thread()
-        signals = (signal.SIGINT, signal.SIGTERM) if main else ()
-        self._previous = {number: signal.signal(number, self._receive) for number in signals}
+        self._previous = {
+            number: signal.signal(number, self._receive)
+            for number in (signal.SIGINT, *STOPS)
+            if main and signal.getsignal(number) is not signal.SIG_IGN
+        }
         return self
 
     def __exit__(self, *_: object) -> None:

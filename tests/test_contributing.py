@@ -1,37 +1,40 @@
-"""The kind of attention that CONTRIBUTING.md tells a newcomer to write works as it stands there."""
+"""The kind of attention that CONTRIBUTING.md tells a newcomer to write passes the tests it names."""
 
+import os
 import re
+import shlex
+import shutil
+import subprocess
+import sys
 import textwrap
-from pathlib import Path
 
 import pytest
-import torch
-
-from seq2seq.config import AttentionConfig, EncoderConfig
-from seq2seq.model.attention import dot_product
-from seq2seq.model.encoder import Encoder
-
-PAGE = (Path(__file__).resolve().parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
-CLASS, LINE = map(textwrap.dedent, re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[:2])
+from helpers.commands import ROOT
 
 
-@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
-def test_the_kind_of_attention_on_the_page_attends(precision):
-    names = dict(vars(dot_product))  # of the file that the page names
-    exec(CLASS, names)
-    (kind,) = re.findall(r'"\w+": "dot_product\.(\w+)"', LINE)
-    torch.manual_seed(0)
-    encoder = Encoder(5, EncoderConfig(hidden_size=4), 0.0)
-    attention = names[kind](6, 8, AttentionConfig())
-    with torch.autocast("cpu", torch.bfloat16, enabled=precision == torch.bfloat16):
-        source = encoder(torch.randn(2, 3, 5), torch.tensor([3, 2]))
-        source = source._replace(keys=attention.keys(source.annotations))
-        query = torch.randn(4, 6)
-        context, weights = attention(query, source, attention.init_state(source))
-    scores = torch.tanh(source.by_sentence(query) @ source.keys.transpose(1, 2)).flatten(0, 1)
-    mask = source.mask.repeat_interleave(2, dim=0)
-    expected = scores.masked_fill(~mask, -torch.inf).softmax(dim=1)
-    torch.testing.assert_close(weights, expected)
-    annotations = source.annotations.repeat_interleave(2, dim=0).float()
-    expected = (expected[:, :, None] * annotations).sum(dim=1)
-    torch.testing.assert_close(context.float(), expected, atol=0.02, rtol=0.02)
+@pytest.mark.slow
+def test_the_page_followed_step_by_step_ends_in_tests_that_pass(tmp_path):
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("A kind of attention")[2]
+    made, line, loop = map(textwrap.dedent, re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:3])
+    for name in ("seq2seq", "tests", "configs", "scripts"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for path, text in (
+        ("seq2seq/model/attention/dot_product.py", made),
+        ("tests/helpers/attention_loops.py", loop),
+    ):
+        with (tmp_path / path).open("a", encoding="utf-8") as file:
+            file.write(f"\n\n{text}")
+    registry = tmp_path / "seq2seq" / "config" / "model.py"
+    begin, kinds, end = registry.read_text(encoding="utf-8").partition("ATTENTION_KINDS = {\n")
+    registry.write_text(f"{begin}{kinds}{line}{end}", encoding="utf-8")
+    (command,) = re.findall(r"Run `\S+/python (-m pytest [^`]+)`", page)
+    done = subprocess.run(
+        [sys.executable, *shlex.split(command), "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert " passed" in done.stdout

@@ -1,10 +1,16 @@
 """What all figures share: what can be read and told apart, on light ground and dark."""
 
 import itertools
+import os
+import subprocess
+import sys
+import warnings
 from functools import partial
 from types import SimpleNamespace
+from xml.dom import minidom
 
 import numpy as np
+import pytest
 from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from helpers.contrast import contrast
@@ -48,6 +54,23 @@ def test_the_hue_says_attention_and_the_dash_the_most_words():
     for kind, (colour, _, _) in zip(kinds, drawn, strict=True):
         assert (colour in ATTENDS) == (kind not in ("fixed", "init_only", "none", "uniform"))
     assert len(set(looks([None, config("dot"), None, config("fixed"), None]))) == 5
+
+
+def test_an_svg_can_be_read_whatever_characters_its_text_has(caplog):
+    text = "".join(map(chr, [*range(1, 32), 127, 133, 0xFFFE, 0xFFFF])) + "<&>"
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        svg = render(partial(map_figure, [text, "b"], ["a"], [[0.5, 0.5]], text))["svg"]
+    assert "svg" in minidom.parseString(svg).documentElement.tagName
+
+
+@pytest.mark.parametrize("backend", ["nothing", "module://not_installed_here.backend", "agg"])
+def test_a_backend_that_a_notebook_sets_is_not_needed(backend):
+    program = "import seq2seq.report.compare, os; print(os.environ['MPLBACKEND'])"
+    environment = {**os.environ, "MPLBACKEND": backend}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.stdout.strip() == backend, done.stderr
 
 
 def test_a_font_of_bitmaps_is_left_out(monkeypatch):

@@ -1,64 +1,33 @@
-"""How training uses threads, while other programs take the cores, and memory."""
+"""How threads wait for one another, and what a training does with memory."""
 
 import os
 import platform
 import subprocess
+import sys
 
 import pytest
-import torch
 from helpers.commands import quick
 
-from seq2seq import device
-from seq2seq.device import Load
-
-TICKS = os.sysconf("SC_CLK_TCK")
-
-
-class Machine:
-    """A machine of four cores, on which time passes when asked to."""
-
-    def __init__(self, monkeypatch, tmp_path) -> None:
-        self.file = tmp_path / "stat"
-        self.wall = self.own = 0.0
-        self.busy = [0.0] * 6
-        monkeypatch.setattr(device.time, "monotonic", lambda: self.wall)
-        monkeypatch.setattr(device.time, "process_time", lambda: self.own)
-        monkeypatch.setattr(device.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
-        self.pass_time(0, own=0, others=[])
-
-    def pass_time(self, seconds: float, own: float, others: list[float]) -> None:
-        """``own`` cores are this process's, ``others`` the share of each core that is not."""
-        self.wall += seconds
-        self.own += seconds * own
-        self.busy[0] += seconds * own
-        for core, share in enumerate(others):
-            self.busy[core] += seconds * share
-        rows = [f"cpu{i} 0 0 {round(x * TICKS)} 999 9 9 9" for i, x in enumerate(self.busy)]
-        self.file.write_text("cpu  1 2 3 4\n" + "\n".join(rows) + "\nintr 5\n")
-
-
-@pytest.fixture
-def machine(monkeypatch, tmp_path):
-    before = torch.get_num_threads()
-    torch.set_num_threads(4)
-    yield Machine(monkeypatch, tmp_path)
-    torch.set_num_threads(before)
-
-
-def test_a_warning_says_once_how_many_threads_the_other_programs_leave(machine, caplog):
-    load, unknown = Load(machine.file), Load(machine.file.with_name("none"))
-    for seconds, others, said in (
-        (5, [], 0),
-        (5, [0.1, 0.1], 0),  # what a system does by itself
-        (5, [0.0, 0.0, 0.0, 0.0, 1.0, 1.0], 0),  # cores that this process may not use
-        (0.6, [1.0, 1.0], 0),  # less than a second decides nothing, and is not lost
-        (0.6, [1.0, 1.0], 1),
-        (5, [1.0, 1.0, 1.0, 1.0], 1),
-    ):
-        machine.pass_time(seconds, own=2, others=others)
-        load.look()
-        unknown.look()
-        assert caplog.text.count("OMP_NUM_THREADS=2") == len(caplog.messages) == said
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({}, "300"),
+        ({"GOMP_SPINCOUNT": "7"}, "7"),
+        ({"OMP_WAIT_POLICY": "active"}, "None"),
+    ],
+)
+def test_threads_wait_briefly_unless_the_user_says_how_they_wait(given, kept):
+    names = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"}
+    others = {key: value for key, value in os.environ.items() if key not in names}
+    program = """
+import sys, seq2seq, os
+assert "torch" not in sys.modules  # which reads it
+print(os.environ.get("GOMP_SPINCOUNT"))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=others | given, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == kept, done.stderr
 
 
 # The C library's own functions: small objects of Python next to the arrays would pin some in place.

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pathlib
 import stat
 
 import pytest
@@ -28,6 +29,26 @@ def test_only_a_call_that_a_file_system_lacks_is_done_without(tmp_path, monkeypa
         with pytest.raises(OSError, match=os.strerror(code)):
             make_folder(tmp_path / "a", lambda part: (part / "file").write_text("b"))
         assert not (tmp_path / "a").exists()
+
+
+def test_a_file_that_cannot_be_replaced_stays_as_it_was(tmp_path, monkeypatch):
+    (tmp_path / "a").write_text("old")
+
+    def replace(*_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(pathlib.Path, "replace", replace)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        write_whole(tmp_path / "a", b"new")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "old")]
+
+
+def test_a_new_folder_and_then_its_name_reach_the_disk(tmp_path, monkeypatch):
+    flushed = []
+    monkeypatch.setattr(os, "fsync", lambda number: flushed.append(os.fstat(number).st_ino))
+    folder = make_folder(tmp_path / "a", lambda part: (part / "file").write_text("b"))
+    paths = folder / "file", folder, tmp_path
+    assert flushed == [path.stat().st_ino for path in paths]
 
 
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.EOPNOTSUPP])

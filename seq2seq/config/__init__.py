@@ -15,4 +15,4 @@ from seq2seq.config.model import ATTENTION_KINDS, AttentionConfig, DecoderConfig
 from seq2seq.config.model import ModelConfig
 from seq2seq.config.scripts import CompareConfig, EvaluateConfig, ExplainConfig, ReproduceConfig
 from seq2seq.config.scripts import ServeConfig, TrainConfig, TranslateConfig, shown_names
-from seq2seq.config.training import OptimizerConfig, TrainingConfig
+from seq2seq.config.training import INHERITED, OptimizerConfig, TrainingConfig

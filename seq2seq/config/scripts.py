@@ -66,6 +66,8 @@ class TrainConfig(Settings):
     """Name of the system to train, or an attention kind. With system=NAME on the command line,
     ``reproduce`` trains only NAME; with system=NAME baseline=OTHER, it trains both. Otherwise it
     trains all systems."""
+    baseline: str | None = None
+    """Name of the system without the component under study, with which ``compare`` compares."""
     corpus: CorpusConfig
     tokenization: TokenizationConfig
     model: ModelConfig = field(default_factory=ModelConfig)
@@ -286,14 +288,14 @@ class CompareConfig(Settings):
     """Settings of ``compare``: several evaluations of one test set, side by side."""
 
     evaluations: list[Place]
-    """Evaluation folders, or patterns such as outputs/mine/*/seed-*/evaluations/test-beam5; scores
-    are averaged over the seeds of a system."""
+    """Evaluation folders, or run folders, or patterns such as outputs/mine/*/seed-*; scores are
+    averaged over the seeds of a system."""
     output: Place
     """Folder for table, figures and page."""
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     baseline: str | None = None
-    """Name of the system without the component under study; null for the first system of
-    ``evaluations``."""
+    """Name of the system without the component under study; null for the experiment's, or else for
+    the first system of ``evaluations``."""
     baselines: dict[str, str] = field(default_factory=dict)
     """System -> the system to compare it with instead of ``baseline``. A baseline has
     no baseline of its own unless it is listed here."""

@@ -1,5 +1,6 @@
 """Settings of the training."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -19,6 +20,11 @@ NonNegative = Annotated[float, between(0)]
 Share = Annotated[float, between(0, 1)]
 
 
+INHERITED = re.compile(
+    r"model\.(?!dropout|embedding_dropout|initialization|decoder\.recurrence)"
+    r"|corpus\.(source|target)$|tokenization\.(?!max_pieces|workers)"
+)
+"""Pattern of the settings that a training has from its ``init_from``."""
 SCHEDULES = ("average", "constant", "plateau", "inverse_sqrt", "linear")
 
 
@@ -75,8 +81,8 @@ class TrainingConfig(Settings):
     """token (mean loss per target token) | sentence (mean loss per sentence, as in the paper; its
     gradients are larger)."""
     init_from: Place | None = None
-    """Fine-tuning: run or checkpoint folder whose weights, tokenizers and vocabularies training
-    starts from; null for new ones. Optimizer, schedule and limits are new."""
+    """Fine-tuning: run or checkpoint folder whose weights, tokenizers, vocabularies and their
+    settings training starts from; null for new ones. Optimizer, schedule and limits are new."""
     max_epochs: Count = 30
     """Maximum number of passes over the training data. A finished run continues if max_epochs,
     max_updates or patience is raised; with schedule=linear, only patience may be raised."""

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import UInt64
 
 from seq2seq.config import CorpusConfig, TokenizationConfig, TrainConfig
 from seq2seq.config.evaluation import unspaced
@@ -29,7 +30,9 @@ from seq2seq.data.encoding import (
     subsample_pairs,
     tokenize_pairs,
 )
-from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines, warn_once
+from seq2seq.data.leaks import read_learned, require_sides, save_learned, warn_if_learned
+from seq2seq.data.splits import source_digests_of
+from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines, read_lines, warn_once
 from seq2seq.data.tokenization import WORD_TOKENIZERS, SentencePieceTokenizer, TextCodec, Tokenizer
 from seq2seq.data.vocabulary import EOS, SPECIALS, UNK, Vocabulary
 from seq2seq.errors import UserError, VocabularySizeError
@@ -37,7 +40,7 @@ from seq2seq.files import digest, file_digest, make_folder, parse_object, write_
 
 log = logging.getLogger(__name__)
 
-FORMAT = 5
+FORMAT = 6
 """Version of the folder's layout and of the code that fills it; part of the hash."""
 TOKENIZER_SENTENCES = 1_000_000
 """Maximum number of sentences, evenly spaced over the training text, that a subword model learns
@@ -71,6 +74,8 @@ class PreparedData:
     pieces), ``max_words`` (train only), ``max_pieces``."""
     hashes: dict[str, str]
     """``<train|valid>.<source|target>`` -> SHA-256 of the unpacked text."""
+    learned: UInt64[np.ndarray, " N"]
+    """Sorted hashes of the sources of the training pairs, and of those that ``codecs`` learned."""
 
 
 def prepare(
@@ -121,9 +126,12 @@ def prepare(
         write_json(folder / "manifest.json", {**recipe, **counted})
 
     directory = data / "prepared" / name
-    is_new = not directory.exists()
     make_folder(directory, fill)
+    require_sides(text)
     try:
+        learned = np.load(directory / "train.learned.npy", mmap_mode="r")
+        if codecs is not None:  # of this run, or of the run whose weights it starts from
+            learned = np.union1d(learned, read_learned(codecs.parent.parent))
         prepared = PreparedData(
             directory=directory,
             corpus=text,
@@ -134,35 +142,15 @@ def prepare(
             valid=EncodedPairs.load(directory, "valid"),
             skipped=parse_object((directory / "manifest.json").read_bytes())["skipped"],
             hashes=hashes,
+            learned=learned,
         )
     except (OSError, EOFError, ValueError, KeyError, UserError) as error:
         raise UserError(
             f"{directory} is damaged or cannot be read ({error}); delete it, and run this again."
         ) from error
-    if is_new and (seen := sources_seen(prepared)):
-        found = ", ".join(f"{name} ({n:,} of {total:,})" for name, (n, total) in seen.items())
-        log.warning(
-            f"Sources are also in the training text: {found}. Scores on them are too good; take "
-            "these pairs out of the training text."
-        )
+    for name, split in {"valid": text.valid, **text.tests}.items():
+        warn_if_learned(name, read_lines(split.source), learned)
     return prepared
-
-
-def sources_seen(data: PreparedData) -> dict[str, tuple[int, int]]:
-    """Count the sources of validation and test text that are also sources of training pairs.
-
-    Returns ``valid`` or the name of a test set -> this number and that of all its sources; texts
-    without such sources are left out. Capitals and extra spaces make no difference.
-    """
-    from seq2seq.data.splits import source_digests_of  # only text that is new is read here
-
-    learned = source_digests_of([data.corpus.train.source])[data.train.line_numbers - 1]
-    counts = {}
-    for name, text in {"valid": data.corpus.valid, **data.corpus.tests}.items():
-        seen = np.isin(source_digests_of([text.source]), learned)
-        if seen.any():
-            counts[name] = int(seen.sum()), len(seen)
-    return counts
 
 
 def advise(config: TrainConfig, data: PreparedData) -> None:
@@ -311,6 +299,10 @@ def _tokenize(
             f"out ({why}); correct the files or raise the limits."
         )
     save_array(folder / f"{split.name}.lines.npy", len(numbers), [numbers])
+    if split.name == "train":
+        save_learned(
+            folder / "train.learned.npy", source_digests_of([split.text.source])[numbers - 1]
+        )
     return sides, len(numbers), skipped
 
 

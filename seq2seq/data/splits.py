@@ -164,9 +164,14 @@ def _label(config: CleanedCorpus, source: str, target: str) -> int:
     return UNEVEN if longer > config.max_ratio * shorter else TRAIN
 
 
+def source_digests(sources: Iterable[str]) -> UInt64[np.ndarray, " M"]:
+    """Return the :func:`source_digest` of each source."""
+    return np.array([source_digest(source) for source in sources], np.uint64)
+
+
 def source_digests_of(files: Iterable[Path]) -> UInt64[np.ndarray, " M"]:
     """Return the :func:`source_digest` of every line of the files."""
-    return np.array([source_digest(line) for path in files for line in read_lines(path)], np.uint64)
+    return source_digests(line for path in files for line in read_lines(path))
 
 
 def source_digest(source: str) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import ClassVar
+from unicodedata import category, normalize
 
 import sentencepiece
 
@@ -287,6 +288,16 @@ def _complaint(message: str, size: int, where: str) -> UserError:
     return UserError(f"SentencePiece cannot learn from {where} ({message}); correct the text.")
 
 
+def _alike(text: str) -> list[str]:
+    """Text that looks like ``text``: without what nobody sees, and in Unicode's normal forms.
+
+    U+200C and U+200D stay, because some scripts need them.
+    """
+    hidden = {c for c in text if category(c) in ("Cc", "Cf") or c in "\u034f\u3164\ufe0e\ufe0f"}
+    seen = "".join(c for c in text if c not in hidden or c in "\u200c\u200d" or c.isspace())
+    return [seen, *(normalize(form, seen) for form in ("NFC", "NFD", "NFKC"))]
+
+
 class TextCodec:
     """Converts text to ids and ids to text, for the source or the target side."""
 
@@ -305,19 +316,25 @@ class TextCodec:
     def known_pieces(self, text: str) -> list[str]:
         """Cut typed text into pieces; an unknown word becomes a known form, if it has one.
 
-        Lower case is tried first, then the capitalised form. If both are unknown, the punctuation
-        at the ends of the word is cut off: each mark becomes a piece, and the rest is tried again.
-        A word of which no part is known does not change; subwords never change.
+        The word is tried without characters that nobody sees, with its accents in one character or
+        in two, in lower case and capitalised. If all are unknown, the punctuation at the ends of
+        the word is cut off: each mark becomes a piece, and the rest is tried again. A word of which
+        no part is known does not change. Subwords change only if they are known without what
+        nobody sees.
         """
         pieces = self.tokenizer.tokenize(text)
-        if isinstance(self.tokenizer, SentencePieceTokenizer):
+        if not isinstance(self.tokenizer, SentencePieceTokenizer):
+            return [known for piece in pieces for known in self._known_forms(piece)]
+        if all(piece in self.vocabulary for piece in pieces):
             return pieces
-        return [known for piece in pieces for known in self._known_forms(piece)]
+        ways = [pieces, *map(self.tokenizer.tokenize, _alike(text))]
+        return min(ways, key=lambda way: sum(piece not in self.vocabulary for piece in way))
 
     def _known_forms(self, word: str) -> list[str]:
-        forms = (word, word.lower(), word.capitalize())
-        if known := [form for form in forms if form in self.vocabulary]:
-            return known[:1]
+        ways = (word, *_alike(word))
+        forms = (form for way in ways for form in (way, way.lower(), way.capitalize()))
+        if known := next((form for form in forms if form in self.vocabulary), None):
+            return [known]
         inside = [found.span() for found in word_pattern().finditer(word)] or [(0, 0)]
         start, end = inside[0][0], inside[-1][1]
         if not 0 < end - start < len(word):

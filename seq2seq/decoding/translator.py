@@ -64,7 +64,7 @@ class _Wanted(NamedTuple):
     choices: int
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, init=False)
 class Translator:
     """A trained model that translates text.
 
@@ -97,14 +97,13 @@ class Translator:
         folders = ", ".join(map(str, self.checkpoints)) or "memory"
         return f"<Translator {' -> '.join(sides)}, {kinds}, {size}, from {folders}>"
 
-    @classmethod
-    def load(
-        cls,
+    def __init__(
+        self,
         checkpoint: str | Path | Sequence[str | Path],
         device: str = "auto",
         precision: str = "auto",
         average: bool = False,
-    ) -> "Translator":
+    ) -> None:
         """Load a checkpoint folder, or the best checkpoint of a run folder.
 
         Args:
@@ -121,13 +120,26 @@ class Translator:
         if not paths:
             raise UserError("checkpoint is an empty list; pass at least one folder.")
         chosen = choose_device(device)
-        return cls.of([load_checkpoint(Path(path), chosen) for path in paths], precision, average)
+        loaded = [load_checkpoint(Path(path), chosen) for path in paths]
+        vars(self).update(vars(self.of(loaded, precision, average)))
+
+    @classmethod
+    def load(cls, *settings: Any, **named: Any) -> "Translator":
+        """Do the same as ``Translator(...)``."""
+        return cls(*settings, **named)
+
+    @classmethod
+    def of_parts(cls, model: TranslationModel | Ensemble, **fields: Any) -> "Translator":
+        """Build a translator from a model in memory and the other fields of this class."""
+        made = cls.__new__(cls)
+        vars(made).update(fields, model=model)
+        return made
 
     @classmethod
     def of(
         cls, checkpoints: Sequence[Checkpoint], precision: str = "auto", average: bool = False
     ) -> "Translator":
-        """Build a translator from loaded checkpoints, all on one device; see :meth:`load`."""
+        """Build a translator from loaded checkpoints, all on one device."""
         first = checkpoints[0]
         device = next(first.model.parameters()).device
         rounding = choose_precision(precision, device)
@@ -135,14 +147,14 @@ class Translator:
         if device.type == "cpu" and rounding == torch.bfloat16:
             for each in model.models if isinstance(model, Ensemble) else [model]:
                 each.round_weights()
-        return cls(
+        return cls.of_parts(
             model,
-            first.source,
-            first.target,
-            device,
-            rounding,
-            first.config.tokenization.max_pieces,
-            tuple(checkpoint.directory for checkpoint in checkpoints),
+            source=first.source,
+            target=first.target,
+            device=device,
+            precision=rounding,
+            max_pieces=first.config.tokenization.max_pieces,
+            checkpoints=tuple(checkpoint.directory for checkpoint in checkpoints),
         )
 
     @contextlib.contextmanager
@@ -300,7 +312,8 @@ class Translator:
         """Yield the model's log-probabilities and attention of each translation, the longest first.
 
         Pairs whose source or target is blank are left out. A source is cut at ``max_pieces``, as in
-        translation, but a target is never cut. ``batch_size`` changes only speed and memory.
+        translation, but a target is never cut. In float32, ``batch_size`` changes only
+        speed and memory.
         """
         source_ids = [self.source.vocabulary.encode(self.cut(source)) for source in sources]
         target_ids = [self.target.encode(_valid(target)) for target in targets]

@@ -40,7 +40,7 @@ from seq2seq.evaluation.translations import ReferenceScores
 from seq2seq.looks import Look, looks
 from seq2seq.record import WHEREABOUTS, EvaluationRecord
 
-NOT_COMPARED = {"name", "system", "seed", "data", "output", "evaluation"}
+NOT_COMPARED = {"name", "baseline", "system", "seed", "data", "output", "evaluation"}
 """Config keys and groups that are not compared: names and seeds of runs, paths, evaluation."""
 Groups = Mapping[str, list[Evaluation]]
 """System -> its evaluations, in the order of seeds."""
@@ -173,9 +173,9 @@ def compare_systems(
     """Compare evaluations of one test set.
 
     Each system is measured against its own baseline in ``baselines``, otherwise against
-    ``baseline``. If ``baseline`` is None, it is the system of the first evaluation. ``training`` is
-    the target side of the training text, for recall by count. UserError if test sets differ, and as
-    in :func:`group_by_system` and :func:`arrange`.
+    ``baseline``. If ``baseline`` is None, it is that of the experiment, or else the system of the
+    first evaluation. ``training`` is the target side of the training text, for recall by count.
+    UserError if test sets differ, and as in :func:`group_by_system` and :func:`arrange`.
     """
     for other in evaluations[1:]:
         _require_same_texts(evaluations[0], other)
@@ -185,6 +185,10 @@ def compare_systems(
     config = replace(config, tokenize=tokenize, length_unit=unit)
     evaluations = [replace(e, counts=e.counts_for(config)) for e in evaluations]
     groups: Groups = group_by_system(evaluations)
+    configs = {name: group[0].record.config or {} for name, group in groups.items()}
+    planned = [n for n, of in configs.items() if of and of.get("baseline", "") == of.get("system")]
+    if baseline is None and len(planned) == 1:
+        (baseline,) = planned
     names, against = arrange(list(groups), baseline, baselines or {})
     groups = {name: groups[name] for name in names}
     length_of = source_lengths(evaluations[0].texts.sources, config.unit)

@@ -10,10 +10,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint, read_config
 from seq2seq.config import DecodingConfig, EvaluateConfig, TrainConfig, known_settings
+from seq2seq.data.leaks import read_learned, warn_if_learned
 from seq2seq.data.text import ParallelText, content_digest, read_aligned, read_references
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import UNK
@@ -68,7 +70,9 @@ def _evaluate_system(config: EvaluateConfig, system: "_System") -> list[Evaluati
         for search in config.searches():  # before any work
             _require_same_subject(system.folder(name, search), system.identity(search, text))
     evaluations = []
+    learned = np.concatenate([read_learned(run) for run in dict.fromkeys(system.runs)])
     for name, text in texts.items():
+        warn_if_learned(name, sides[name][0], learned)
         codecs = (system.translator.source, system.translator.target)
         sources, references = sides[name]
         coded = zip(codecs, (sources, references[0]), strict=True)
@@ -258,6 +262,8 @@ def _evaluate_given(config: EvaluateConfig) -> Evaluation:
     hypotheses = named_file("hypotheses", str(config.hypotheses))
     sources, (first, *more) = read_references(text)
     said = read_aligned(text.source, hypotheses)[1]
+    _warn_of_marks(hypotheses, said, first)
+    _warn_of_marks(text.target, first, said)
     texts = Translations(sources, first, said, capped=[], more_references=more)
     path, digest = _relative(hypotheses, Path(output)), content_digest(hypotheses)
     identity = {"system": [{"path": path, "sha256": digest}], **_text_digests(text)}
@@ -273,6 +279,27 @@ def _evaluate_given(config: EvaluateConfig) -> Evaluation:
     directory = Path(output, f"{text.source.name}-{config.system}")
     _require_same_subject(directory, identity)
     return write_evaluation(directory, texts, scoring, record)
+
+
+MARKS = {
+    "marks of subwords (@@ or ▁); join the pieces": re.compile("@@( |$)|▁"),
+    "spaces before its final full stop; detokenise it": re.compile(r"\s[.。]\s*$"),
+    "accents in characters of their own (NFD); bring both files to NFC": re.compile(
+        "[A-Za-z][\u0300-\u036f]"
+    ),
+    "characters that nobody sees, such as U+FEFF; remove them": re.compile(
+        "[\u00ad\u200b\u200e\u200f\u2060\ufeff]"
+    ),
+}
+"""What a text has that is scored by mistake, in words -> its pattern."""
+
+
+def _warn_of_marks(path: Path, lines: list[str], others: list[str]) -> None:
+    """Warn if many lines of the file ``path`` have marks that the ``others`` do not have."""
+    for what, pattern in MARKS.items():
+        here, there = (sum(map(bool, map(pattern.search, of))) for of in (lines, others))
+        if here > 0.1 * len(lines) and there < 0.1 * here:
+            log.warning("%s: %d of %d lines have %s.", path, here, len(lines), what)
 
 
 def _relative(path: Path, folder: Path) -> str:

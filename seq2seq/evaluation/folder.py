@@ -17,22 +17,24 @@ alignment.json
 
 import io
 import zipfile
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 
-from seq2seq.config import EvaluationConfig, check, from_json
-from seq2seq.data.text import content_digest, read_lines
+from seq2seq.config import DecodingConfig, EvaluationConfig, check, from_json
+from seq2seq.data.text import bounded_lines, decode_lines
 from seq2seq.errors import UserError
 from seq2seq.evaluation import lengths
 from seq2seq.evaluation.lengths import ALL, ScoreRow
 from seq2seq.evaluation.scores import source_lengths
 from seq2seq.evaluation.significance import Pool
 from seq2seq.evaluation.translations import Counts, Translations
-from seq2seq.files import parse_object, write_json, write_whole
+from seq2seq.files import file_digest, parse_object, write_json, write_whole
 from seq2seq.record import EvaluationRecord
 
 TEXTS = ("sources.txt", "references.txt", "hypotheses.txt")
@@ -40,6 +42,8 @@ COUNTS, SENTENCES, SCORES = "counts.npz", "sentences.json", "scores.json"
 FILES = (*TEXTS, COUNTS, SENTENCES)
 OTHERS = "references-{}.txt"
 FORMAT = 3
+COLUMNS = {"bleu": 10, "chrf": 18}
+"""Array of counts.npz -> number of its columns."""
 DAMAGE = OSError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile
 """Errors that reading an altered file may raise."""
 GIVEN = "given"
@@ -130,10 +134,30 @@ def write_evaluation(
         "settings": asdict(config),
         "signatures": counts.signatures,
         "record": record,
-        "sha256": {n: content_digest(directory / n) for n in (*columns, COUNTS, SENTENCES)},
+        "sha256": {n: file_digest(directory / n) for n in (*columns, COUNTS, SENTENCES)},
     }
     write_json(directory / SCORES, content)
     return evaluation
+
+
+def find_evaluations(folders: Iterable[Path]) -> list[Path]:
+    """Return evaluation folders; a run folder becomes its evaluation that all runs here have.
+
+    If there are several, the one with the default search is used; UserError if that is not one.
+    """
+    given = list(folders)
+    held = {
+        run: {path.parent.name for path in run.glob(f"evaluations/*/{SCORES}")} for run in given
+    }
+    names = set.intersection(*filter(None, held.values())) if any(held.values()) else set()
+    usual = sorted(name for name in names if name.endswith(f"-{DecodingConfig().name}"))
+    chosen = usual or sorted(names)
+    if len(chosen) != 1 and (runs := [run for run in given if held[run]]):
+        raise UserError(
+            f"{runs[0]} is a run; name one of its evaluations, in the folder evaluations: "
+            f"{', '.join(sorted(names or held[runs[0]]))}."
+        )
+    return [path / "evaluations" / chosen[0] if held[path] else path for path in given]
 
 
 def read_evaluation(directory: Path) -> Evaluation:
@@ -150,7 +174,7 @@ def read_evaluation(directory: Path) -> Evaluation:
             )
         version, digests = content["format"], content.get("sha256", {})
         others = [OTHERS.format(2 + number) for number in range(len(digests) - len(FILES))]
-        changed = [n for n in (*FILES, *others) if content_digest(directory / n) != digests.get(n)]
+        changed = [n for n in (*FILES, *others) if file_digest(directory / n) != digests.get(n)]
     except DAMAGE as error:
         raise _damaged(directory, error) from None
     if version != FORMAT:
@@ -172,14 +196,11 @@ def read_evaluation(directory: Path) -> Evaluation:
 def _evaluation(directory: Path, content: dict[str, Any], others: list[str]) -> Evaluation:
     """Read the files of an evaluation, and check them."""
     sentences = parse_object((directory / SENTENCES).read_bytes())
-    sentences |= {Path(name).stem: list(read_lines(directory / name)) for name in TEXTS}
-    sentences["more_references"] = [list(read_lines(directory / name)) for name in others]
+    sentences |= {Path(name).stem: _plain_lines(directory / name) for name in TEXTS}
+    sentences["more_references"] = [_plain_lines(directory / name) for name in others]
     texts = from_json(Translations, sentences)
-    with np.load(directory / COUNTS, allow_pickle=False) as arrays:
-        counts = Counts(arrays["bleu"], arrays["chrf"], dict(content["signatures"]))
-    for array, columns in ((counts.bleu, 10), (counts.chrf, 18)):
-        if array.shape != (len(texts), columns) or array.dtype.kind not in "iu" or array.min() < 0:
-            raise ValueError(f"{COUNTS} does not fit the sentences")
+    bleu, chrf = (_counts(directory / COUNTS, key, (len(texts), n)) for key, n in COLUMNS.items())
+    counts = Counts(bleu, chrf, dict(content["signatures"]))
     return Evaluation(
         directory,
         texts,
@@ -187,6 +208,25 @@ def _evaluation(directory: Path, content: dict[str, Any], others: list[str]) -> 
         settings=from_json(EvaluationConfig, content["settings"]),
         record=check("record", content["record"], EvaluationRecord),
     )
+
+
+def _plain_lines(path: Path) -> list[str]:
+    """Read the lines of a text; unpacked, a stranger's file could fill memory."""
+    with path.open("rb") as stream:
+        return list(decode_lines(bounded_lines(stream), str(path)))
+
+
+def _counts(path: Path, name: str, shape: tuple[int, int]) -> Int[np.ndarray, "N C"]:
+    """Read an array of counts; ValueError before it is unpacked if its shape or type is wrong."""
+    with zipfile.ZipFile(path) as packed, packed.open(f"{name}.npy") as stream:
+        np.lib.format.read_magic(stream)
+        found, _, kind = np.lib.format.read_array_header_1_0(stream)
+    if found == shape and kind.kind in "iu":
+        with np.load(path, allow_pickle=False) as arrays:
+            counts: np.ndarray = arrays[name]
+        if counts.min() >= 0:
+            return counts
+    raise ValueError(f"{path.name} does not fit the sentences")
 
 
 def _damaged(directory: Path, error: Exception) -> UserError:

@@ -55,18 +55,27 @@ class Pool:
             counts += np.bincount(sentences, minlength=len(counts)).astype(np.uint8)
         return drawn
 
+    @cached_property
+    def _streams(self) -> dict[int, int]:
+        """Number of seeds -> number of the random stream that draws so many."""
+        return {}
+
     def estimate(
         self,
         columns: Num[np.ndarray, "K N C"],
         statistic: Callable[[Float[np.ndarray, "R K C"]], Float[np.ndarray, "R K *G"]],
     ) -> Samples:
-        """Mean over seeds of a statistic of the summed columns, for the pool and its resamples."""
+        """Mean over seeds of a statistic of the summed columns, for the pool and its resamples.
+
+        Systems with equally many seeds draw them in pairs, the others independently.
+        """
         rows, seeds = _by_sentence(columns[:, self.members]), len(columns)
         parts = np.array_split(self._drawn, len(self._drawn) // 50 + 1)  # to save memory
         sums = np.concatenate([rows.sum(axis=0, keepdims=True), *(part @ rows for part in parts)])
         values = statistic(sums.reshape(len(sums), seeds, -1))
         shape = len(values), seeds
-        picked = np.random.default_rng([self.seed, 0, 1]).integers(seeds, size=shape)
+        stream = self._streams.setdefault(seeds, len(self._streams)) if seeds > 1 else 0
+        picked = np.random.default_rng([self.seed, 0, stream + 1]).integers(seeds, size=shape)
         picked[0] = range(seeds)
         return np.asarray(values[np.arange(len(values))[:, None], picked].mean(axis=1))
 

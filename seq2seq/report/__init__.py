@@ -1,0 +1,3 @@
+"""Reports of comparisons: tables, figures and pages."""
+
+import seq2seq.drawing  # noqa: F401 - it imports matplotlib first, whatever a notebook has set

@@ -19,7 +19,7 @@ from seq2seq.drawing import render
 from seq2seq.errors import UserError
 from seq2seq.evaluation.alignment import ALIGNMENT, AlignmentRecord
 from seq2seq.evaluation.comparison import Comparison, compare_systems
-from seq2seq.evaluation.folder import COUNTS, SCORES, read_evaluation
+from seq2seq.evaluation.folder import COUNTS, SCORES, find_evaluations, read_evaluation
 from seq2seq.files import named_file, parse_object, write_json, write_whole
 from seq2seq.report import tables
 from seq2seq.report.attention_figure import attention_figure, focus_figure, mean_by_bucket
@@ -74,7 +74,7 @@ def compare(config: CompareConfig) -> Comparison:
         for name in config.evaluations
         for path in sorted(glob(name)) or [name]  # noqa: PTH207
     ]
-    evaluations = [read_evaluation(Path(folder)) for folder in folders]
+    evaluations = [read_evaluation(folder) for folder in find_evaluations(map(Path, folders))]
     names = shown_names(dict.fromkeys(e.record.system for e in evaluations), config.labels)
     for name in config.labels:
         require_choice("labels", name, names)
@@ -108,7 +108,7 @@ def compare(config: CompareConfig) -> Comparison:
             *(f"- {note}" for note in remarks),
             "",
         ]
-    )
+    ).replace("<", "&lt;")  # names of systems may come from a stranger's evaluation
     pictures = {title: (alt, forms["svg"]) for title, alt, forms in list(figures.values())[1:]}
     live = comparison_page(comparison)
     shown = comparison, conclusions, pictures, made, remarks, examples(comparison)

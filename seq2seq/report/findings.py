@@ -83,9 +83,9 @@ def _overall(comparison: Comparison, gap: Gap) -> tuple[str, Interval | None]:
         return f"{gap.system}: fewer than {FEW} sentences, too few to conclude", None
     if not _significant(paired, comparison.settings.confidence):
         return f"{gap.system} and {gap.baseline}: no significant difference", paired.gap
-    verb = "gains" if paired.gap.low > 0 else "loses"
+    side = "higher" if paired.gap.low > 0 else "lower"
     size = signed(abs(paired.gap.value))[1:]
-    return f"{gap.system} {verb} {size} BLEU over {gap.baseline}", paired.gap
+    return f"{gap.system} scores {size} BLEU {side} than {gap.baseline}", paired.gap
 
 
 def _significant(paired: PairedComparison, confidence: float) -> bool:

@@ -159,7 +159,9 @@ def score_csv(comparison: Comparison) -> str:
     for system in comparison.systems:
         for row in (row for row in system.rows if row.sentences):
             scores = row.bleu, row.bleu_low, row.bleu_high
-            writer.writerow([system.name, row.words, row.sentences, *scores])
+            # A spreadsheet would compute a name that begins like a formula.
+            name = "'" * system.name.startswith(tuple("=+-@\t\r")) + system.name
+            writer.writerow([name, row.words, row.sentences, *scores])
     return text.getvalue()
 
 

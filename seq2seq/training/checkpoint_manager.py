@@ -5,8 +5,7 @@ The parent is another training. Fine-tuning starts from its checkpoint, ``traini
 
 import contextlib
 import logging
-import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -21,7 +20,7 @@ from seq2seq.checkpoint import (
     restore_rng,
     save_checkpoint,
 )
-from seq2seq.config import TrainConfig, flatten, shown
+from seq2seq.config import INHERITED, TrainConfig, flatten, shown
 from seq2seq.data.preparation import PreparedData
 from seq2seq.distributed import ProcessGroup
 from seq2seq.errors import UserError
@@ -32,8 +31,6 @@ from seq2seq.training.run_folder import REMEDY, RunFolder
 log = logging.getLogger(__name__)
 
 CPU = torch.device("cpu")
-INHERITED = re.compile(r"model\.|corpus\.(source|target)$|tokenization\.(?!max_pieces|workers)")
-"""Pattern of settings that must equal the parent's; of model.*, those that its ``shape`` keeps."""
 
 
 @dataclass
@@ -129,7 +126,7 @@ def load_parent(config: TrainConfig) -> Checkpoint:
         parent = load_checkpoint(Path(where), CPU)
     except UserError as error:
         raise UserError(f"training.init_from={where}: {error}") from None
-    mine, its = (flatten(asdict(replace(c, model=c.model.shape))) for c in (config, parent.config))
+    mine, its = (flatten(asdict(c)) for c in (config, parent.config))
     if differ := [key for key in mine if INHERITED.match(key) and mine[key] != its.get(key)]:
         # A system sets its kind of attention, which is also the name of a system.
         names = {key: "system" if key == "model.attention.kind" else key for key in differ}

@@ -14,7 +14,7 @@ from typing import Any
 from filelock import Timeout
 
 from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint, stored_settings
-from seq2seq.config import TrainConfig, TrainingConfig, flatten
+from seq2seq.config import TrainConfig, TrainingConfig, flatten, shown
 from seq2seq.config.evaluation import bleu_tokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
@@ -25,6 +25,7 @@ from seq2seq.training.metrics import JsonlLog
 log = logging.getLogger(__name__)
 
 NOT_PART_OF_A_RUN = (
+    "baseline",
     "data",
     "output",
     "evaluation",
@@ -74,6 +75,17 @@ def reason_to_end(training: TrainingConfig, progress: Progress) -> str | None:
     if training.max_updates is not None and progress.update >= training.max_updates:
         return f"max_updates={training.max_updates}"
     return None
+
+
+def _command_with(settings: dict[str, Any]) -> str:
+    """Say how to run the command of this process again with other ``settings``."""
+    added = [f"{key}={shown(value)}" for key, value in settings.items()]
+    words = sys.orig_argv
+    started = PROGRAMS & {Path(word).name for word in words[1:3]}
+    if not started or {"-m", "--multirun"} & {*words[2:]}:  # from Python, or with more runs
+        return f"set {', '.join(added)}."
+    kept = [word for word in words if word.partition("=")[0].lstrip("+") not in settings]
+    return f"run: {shlex.join([*kept, *added])}"
 
 
 class RunFolder:
@@ -174,7 +186,11 @@ class RunFolder:
             each = ", ".join(
                 f"{key} was {was} and is now {now}" for key, (was, now) in changes.items()
             )
-            raise UserError(f"{self.path} holds a run of another config: {each}; {REMEDY}.")
+            again = _command_with({key: was for key, (was, _) in changes.items()})
+            raise UserError(
+                f"{self.path} holds a run of another config: {each}; {REMEDY}; to continue that "
+                f"run, {again}"
+            )
 
     def _refusal_to_go_on(self, key: str, was: int, now: int) -> str:
         """Return why ``key`` cannot grow; for a finished run, with a command to train further."""
@@ -192,13 +208,8 @@ class RunFolder:
             "training.init_from": f"{output}/{name}/${{system}}/seed-${{seed}}",
             next((word for word in words if word.lstrip("+") == own), key): now - was,
         }
-        further = f"{why}; to train its best checkpoint further, under another name="
-        added = [f"{key}={value}" for key, value in changes.items()]
-        started = PROGRAMS & {Path(word).name for word in words[1:3]}
-        if not started or {"-m", "--multirun"} & {*words[2:]}:  # from Python, or with more runs
-            return f"{further}, set {', '.join(added)}."
-        kept = [word for word in sys.orig_argv if word.partition("=")[0] not in changes]
-        return f"{further}, run: {shlex.join([*kept, *added])}"
+        further = "to train its best checkpoint further, under another name="
+        return f"{why}; {further}, {_command_with(changes)}"
 
     def write_config(self, done: Progress) -> None:
         """Write the config, unless the folder already has an equal one.

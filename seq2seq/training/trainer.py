@@ -19,9 +19,9 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from seq2seq.checkpoint import TrainingState
 from seq2seq.config import TrainConfig
 from seq2seq.data.batching import BatchPlan, collate
+from seq2seq.data.leaks import LEARNED, save_learned
 from seq2seq.data.preparation import PreparedData, advise, left_out, prepare
 from seq2seq.device import (
-    Load,
     choose_device,
     choose_precision,
     deterministic,
@@ -103,7 +103,6 @@ class Trainer:
         self.metrics = JsonlLog(self.folder.path / "metrics.jsonl", group.is_first)
         self.nonfinite = JsonlLog(self.folder.path / "nonfinite.jsonl", group.is_first)
         self.interruption = Interruption()
-        self.load = Load()
         self.conditions = {
             "device": self.device.type,
             "precision": str(self.precision).removeprefix("torch."),
@@ -163,6 +162,8 @@ class Trainer:
         if self.group.is_first:
             self.folder.write_config(self.progress)
             self.folder.restore_best()
+            if not (learned := self.folder.path / LEARNED).exists():
+                save_learned(learned, self.data.learned)
         self._write_record("running")
         pairs = ", ".join(
             f"{len(of):,} {kind} pairs (left out: {left_out(self.data, name)})"
@@ -398,8 +399,6 @@ class Trainer:
             )
 
     def _log_updates(self, bar: tqdm) -> None:
-        if self.group.size == 1 and self.device.type == "cpu":  # else processes warn of each other
-            self.load.look()
         if time.monotonic() - self._returned > RETURN_SECONDS:
             return_free_memory()
             self._returned = time.monotonic()

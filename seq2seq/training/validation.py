@@ -72,9 +72,15 @@ class Validator:
         self.examples: list[str] = []
         """Lines for the log: the hypotheses of a short, a medium and a long source in the last
         validation. Only the lines of the first validation also hold the references."""
-        settings = self.device, self.precision, data.max_pieces
-        model = self.model, data.source, data.target
-        self.translator = Translator(*model, *settings, as_written=True)
+        self.translator = Translator.of_parts(
+            self.model,
+            source=data.source,
+            target=data.target,
+            device=self.device,
+            precision=self.precision,
+            max_pieces=data.max_pieces,
+            as_written=True,
+        )
 
     def run(self) -> Validation:
         """Set evaluation mode and validate the model; all processes return the same result."""

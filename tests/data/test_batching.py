@@ -93,6 +93,11 @@ def test_every_pair_comes_once_within_the_bound(lengths, size, unit, shuffle, ep
         assert cells <= size or len(batch) == 1
 
 
+def test_a_batch_of_tokens_may_be_full():
+    pairs = pairs_of_lengths(np.full(6, 3), np.full(6, 4))
+    assert [len(batch) for batch in BatchPlan(pairs, 10, "tokens", seed=1).epoch(0)] == [2, 2, 2]
+
+
 @pytest.mark.parametrize("unit", ["sentences", "tokens"])
 def test_the_order_is_a_function_of_seed_and_epoch(unit):
     pairs = random_pairs(500)

@@ -77,7 +77,7 @@ def raw_text():
     pairs += [(s, " ".join(t.split()[::-1])) for s, t in rng.choices(pairs, k=50)]  # same source
     pairs += [(s.upper(), t) for s, t in rng.choices(pairs, k=50)]  # same but for capitals
     pairs += [(s.replace(" ", "  "), t) for s, t in rng.choices(pairs, k=50)]  # or for spacing
-    pairs += [("", "x"), ("x", " \u00a0"), ("", ""), ("a " * 21, "b " * 20), ("a b\u2028c", "d")]
+    pairs += [("", "x"), ("x", " \u00a0"), ("", ""), ("a " * 21, "b " * 20), ("c " * 20, "d " * 20), ("a b\u2028c", "d")]
     rng.shuffle(pairs)
     return pairs
 
@@ -104,6 +104,7 @@ def test_splits_are_clean_of_the_size_asked_for_and_apart(tmp_path):
     assert (len(splits["valid"]), len(splits["test"])) == (20, 40)
     kept = [pair for name in splits for pair in splits[name]]
     assert len(kept) == len(set(kept))
+    assert ("c " * 20).strip() in dict(kept)
     for source, target in kept:
         lengths = sorted((len(source.split()), len(target.split())))
         assert lengths[0] >= 1

@@ -18,7 +18,8 @@ from sacrebleu.metrics import BLEU
 
 from seq2seq.config import FilesCorpus, ModelConfig, TokenizationConfig, TrainConfig
 from seq2seq.data import preparation
-from seq2seq.data.preparation import advise, prepare, sources_seen, summary
+from seq2seq.data.preparation import advise, prepare, summary
+from seq2seq.data.splits import source_digest
 from seq2seq.data.vocabulary import EOS, UNK
 from seq2seq.errors import UserError
 from seq2seq.evaluation.scores import ceiling
@@ -85,13 +86,54 @@ def test_limits_apply_to_training_and_are_counted(tmp_path):
 def test_sources_that_were_learned_are_counted_and_named_once(tmp_path, caplog):
     train = ["A  CAT runs", "the man", "a test", "b"], ["x"] * 4
     limited = corpus(tmp_path / "text", train, train_pairs=2, train_max_words=2)
-    assert sources_seen(prepare(limited, WORDS, tmp_path)) == {"valid": (1, 3)}
-    assert "valid (1 of 3)" in caplog.text
+    assert prepare(limited, WORDS, tmp_path).learned.tolist() == [source_digest("the man")]
+    assert "valid: 1 of 3" in caplog.text
+    assert "test:" not in caplog.text
     whole = dataclasses.replace(limited, train_pairs=None, train_max_words=None)
-    assert sources_seen(prepare(whole, WORDS, tmp_path)) == {"valid": (2, 3), "test": (1, 1)}
+    prepare(whole, WORDS, tmp_path)
+    assert "valid: 2 of 3" in caplog.text
+    assert "test: 1 of 1" in caplog.text
     caplog.clear()
     prepare(whole, WORDS, tmp_path)
     assert caplog.text == ""
+    for name in ("test", "test_more"):  # changed, and added, after the first time
+        put(tmp_path / "text", {f"{name}.en": b"c\nB\nthe man\n", f"{name}.de": b"x\ny\nz\n"})
+    prepare(whole, WORDS, tmp_path)
+    assert {line[:16] for line in caplog.messages} == {"test: 2 of 3 sou", "test_more: 2 of "}
+
+
+CHINESE = ["猫看见狗", "狗看见老人", "老人喜欢小猫", "小狗跑得很快"] * 4
+NUMBERS = [f"{word} number" for word in "one two three four five six seven eight nine ten".split()]
+ZAHLEN = [f"{word} Zahl" for word in "eins zwei drei vier fünf sechs sieben acht neun zehn".split()]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "languages"),
+    [(NUMBERS, ZAHLEN, ("en", "de")), (CHINESE, (NUMBERS + ZAHLEN)[:16], ("zh", "en"))],
+)
+def test_sides_that_are_exchanged_are_refused(tmp_path, source, target, languages):
+    """The sides of all other text, of one other text, or of one file."""
+
+    def files(**names):
+        lines = {"source": source * 2, "target": target * 2}
+        content = {name: "\n".join(lines[side]).encode() for name, side in names.items()}
+        return {name.replace("_", "."): text for name, text in content.items()}
+
+    one, two = languages
+    own = {f"{name}_{one}": "source" for name in ("train", "valid", "test")}
+    own |= {f"{name}_{two}": "target" for name in ("train", "valid", "test")}
+    for exchanged in ({}, {"train"}, {"valid"}, {"test"}):
+        names = {
+            name: side if name.partition("_")[0] not in exchanged else {"source": "target"}.get(side, "source")
+            for name, side in own.items()
+        }
+        folder = tmp_path / "-".join(["text", *exchanged])
+        config = FilesCorpus(source=one, target=two, directory=put(folder, files(**names)))
+        if exchanged:
+            with pytest.raises(UserError, match=rf"(valid|test)\.({one}|{two}) .*train\."):
+                prepare(config, WORDS, tmp_path)
+        else:
+            prepare(config, WORDS, tmp_path)
 
 
 @pytest.mark.parametrize("joint", [False, True])

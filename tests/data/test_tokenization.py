@@ -211,6 +211,10 @@ TYPED = {
     "Dr. dr.": "Dr. dr.",
     "पानी Cafe\u0301.": "पानी cafe\u0301 .",  # vowel signs and accents are no punctuation
     "पानी,": "पानी ,",
+    "\ufeffthe old": "the old",
+    "m\u00adan do\u200bg \u200eThe\u2060": "man dog the",
+    "caf\u00e9. \uff4d\uff41\uff4e": "cafe\u0301 . man",  # a character of its own; full width
+    "पा\u200dनी": "पा\u200dनी",  # a joiner that the script needs
 }
 
 
@@ -225,6 +229,13 @@ def test_words_that_are_typed_take_a_form_that_the_vocabulary_has(kind):
         assert sum(piece in codec.vocabulary for piece in codec.known_pieces(text)) >= sum(
             piece in codec.vocabulary for piece in codec.tokenizer.tokenize(text)
         )
+
+
+def test_subwords_are_read_without_what_nobody_sees(subwords):
+    pieces = subwords.tokenize(text := SENTENCES["de"][0])
+    codec = TextCodec(subwords, Vocabulary(sorted({*pieces}), [1] * len({*pieces})))
+    for unseen in "\u00ad\u2060\ufeff\x08":
+        assert codec.known_pieces(text[:2] + unseen + text[2:]) == codec.known_pieces(text)
 
 
 @given(WORDS)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from helpers.echo_model import CPU, GREEDY, WORDS, echo
 from helpers.table_model import TableModel
-from helpers.tiny_translator import tiny_translator
+from helpers.tiny_translator import save_tiny, tiny_translator
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
@@ -25,7 +25,16 @@ from seq2seq.errors import UserError
 def chance():
     """A translator with a table of random scores for its model, which has three words."""
     codec = TextCodec(WhitespaceTokenizer("de"), Vocabulary(["der", "hund", "heim"], [1, 1, 1]))
-    return Translator(TableModel(ending=-1.0), codec, codec, CPU, torch.float32, 10)
+    sides = {"source": codec, "target": codec, "max_pieces": 10}
+    machine = {"device": CPU, "precision": torch.float32}
+    return Translator.of_parts(TableModel(ending=-1.0), **sides, **machine)
+
+
+def test_a_path_is_enough(tmp_path):
+    folder = save_tiny(tmp_path / "model")
+    for load in (Translator, Translator.load):
+        found = load(str(folder), precision="fp32").translate("a dog")
+        assert found == tiny_translator().translate("a dog")
 
 
 def test_any_iterable_of_strings_is_translated_in_its_order():

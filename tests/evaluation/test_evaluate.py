@@ -318,6 +318,45 @@ def test_given_translations_are_scored_without_a_model(tmp_path):
             evaluate(dataclasses.replace(config, **{key: str(tmp_path)}))
 
 
+def test_text_that_is_still_in_pieces_is_pointed_out(tmp_path, caplog):
+    count = 12
+    forms = {
+        "plain": "das Café, und mehr.",
+        "bpe": "das Ca@@ fé, und mehr.",
+        "sentencepiece": "▁das ▁Café, ▁und ▁mehr.",
+        "words": "das Café , und mehr .",
+        "decomposed": "das Cafe\u0301, und mehr.",
+        "unseen": "\ufeffdas Café, und mehr.",
+    }
+    (tmp_path / "source").write_text("x\n" * count)
+    for name, text in forms.items():
+        (tmp_path / name).write_text(f"{text}\n" * count)
+    given = {"checkpoint": None, "source": str(tmp_path / "source"), "output": str(tmp_path)}
+    for name in forms:
+        for said, right in ((name, "plain"), ("plain", name), (name, name)):
+            caplog.clear()
+            files = {"hypotheses": str(tmp_path / said), "reference": str(tmp_path / right)}
+            evaluate(settings(tmp_path, **given, **files, system=f"{said}-{right}"))
+            warned = [line for line in caplog.messages if line.startswith(str(tmp_path / name))]
+            assert bool(warned) == (said != right), (said, right)
+
+
+def test_learned_sources_are_found_in_every_test_set_and_told_of_once(run, tmp_path, caplog):
+    learned = (run.parents[3] / "corpus" / "train.source").read_text().splitlines()[:4]
+    (tmp_path / "mine.source").write_text("\n".join([*learned, "new words"]).upper())
+    (tmp_path / "mine.target").write_text("x\n" * 5)
+    shutil.copytree(run, tmp_path / "run")
+    named = {"source": str(tmp_path / "mine.source"), "reference": str(tmp_path / "mine.target")}
+    for more in (named, {"test_sets": [], "test_texts": {"news": str(tmp_path / "mine")}}):
+        caplog.clear()
+        evaluate(settings(tmp_path / "run", output=str(tmp_path / "out"), **more))
+        assert sum("4 of 5" in line for line in caplog.messages) == 1
+    (tmp_path / "run" / "learned.npy").unlink()
+    caplog.clear()
+    evaluate(settings(tmp_path / "run", output=str(tmp_path / "out2"), **named))
+    assert any("learned.npy" in line for line in caplog.messages)
+
+
 LANGUAGES = {
     "zh": (
         "zh",

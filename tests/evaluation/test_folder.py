@@ -1,6 +1,9 @@
 """An evaluation folder: what is written is read, and what was changed is refused."""
 
+import gzip
 import json
+import tracemalloc
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +14,7 @@ from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import FORMAT, read_evaluation, write_evaluation
 from seq2seq.evaluation.translations import AttentionMap, Counts, ReferenceScores, Translations
+from seq2seq.files import file_digest
 from seq2seq.record import EvaluationRecord
 
 SETTINGS = EvaluationConfig(bootstrap=100)
@@ -72,6 +76,35 @@ def test_writing_again_replaces_the_evaluation_and_nothing_else(tmp_path, monkey
 def test_an_empty_test_set_is_refused(tmp_path):
     with pytest.raises(UserError, match="empty"):
         write_evaluation(tmp_path, Translations([], [], [], []), SETTINGS, EvaluationRecord())
+
+
+def test_what_would_unpack_to_more_than_it_should_is_refused_before(tmp_path):
+    """A stranger's arrays of 0.8 GB, and a text of 0.3 GB, in files of less than a megabyte."""
+    write_evaluation(tmp_path, TEXTS, SETTINGS, EvaluationRecord())
+    scores = (tmp_path / "scores.json").read_text()
+    for name in ("counts.npz", "hypotheses.txt"):
+        kept = (tmp_path / name).read_bytes()
+        if name == "counts.npz":
+            header = {"descr": "<i8", "fortran_order": False, "shape": (10_000_000, 10)}
+            with zipfile.ZipFile(tmp_path / name, "w", zipfile.ZIP_DEFLATED) as packed:
+                for array in ("bleu", "chrf"):
+                    with packed.open(f"{array}.npy", "w") as stream:
+                        np.lib.format.write_array_header_1_0(stream, header)
+                        for _ in range(800):
+                            stream.write(bytes(1_000_000))
+        else:
+            with gzip.open(tmp_path / name, "wb") as packed:
+                for _ in range(300):
+                    packed.write(b"\n" * 1_000_000)
+        sealed = json.loads(scores)
+        sealed["sha256"][name] = file_digest(tmp_path / name)
+        (tmp_path / "scores.json").write_text(json.dumps(sealed))
+        tracemalloc.start()
+        with pytest.raises(UserError, match="damaged"):
+            read_evaluation(tmp_path)
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+        tracemalloc.stop()
+        (tmp_path / name).write_bytes(kept)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from helpers.synthetic_translations import translated
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.lengths import (
+    ENDS,
     ScoreRow,
     bleu_samples,
     length_pools,
@@ -45,6 +46,15 @@ def test_each_sentence_falls_in_exactly_one_bucket_by_its_words():
         "11-20": [11, 20],
         "21+": [21, 99],
     }
+
+
+def test_the_limits_of_short_and_long_sources_belong_to_the_shorter_side():
+    short, long = SETTINGS.ends
+    pools = length_pools(np.array([short, short + 1, long, long + 1]), SETTINGS)
+    assert [pools[end].members.tolist() for end in ENDS] == [
+        [True, False, False, False],
+        [False, False, False, True],
+    ]
 
 
 def test_lines_to_look_at_are_of_every_length_that_is_there():

@@ -48,6 +48,20 @@ def growth(baseline, system, words, confidence: float = 0.95):
     return difference_in_differences(ends, gaps, baseline, system, confidence)
 
 
+def test_seeds_are_drawn_in_pairs_only_by_systems_that_have_equally_many():
+    """Statistics that depend on the seed alone."""
+    pool = Pool(np.ones(3, dtype=bool), 0, 4_000, 1)
+
+    def samples(*seeds: float) -> np.ndarray:
+        columns = np.broadcast_to(np.reshape(seeds, (-1, 1, 1)), (len(seeds), 3, 1))
+        return pool.estimate(columns, lambda sums: sums[..., 0])[1:]
+
+    three, again, two, one = samples(0, 1, 2), samples(0, 1, 2), samples(0, 1), samples(1)
+    assert np.corrcoef(three, again)[0, 1] > 0.99
+    assert abs(np.corrcoef(three, two)[0, 1]) < 0.05
+    assert one.std() == 0
+
+
 def test_interval_equals_a_slow_bootstrap_over_texts():
     texts = translated({7: 12}, lambda length: 0.8)
     rng = np.random.default_rng(SETTINGS.seed)

@@ -55,4 +55,5 @@ class EchoModel(Stepwise):
 def echo(max_pieces=50, precision=torch.float32):
     codec = TextCodec(WhitespaceTokenizer("de"), Vocabulary(WORDS, [1] * len(WORDS)))
     model = EchoModel(len(codec.vocabulary))
-    return Translator(model, codec, codec, CPU, precision, max_pieces)
+    sides = {"source": codec, "target": codec, "max_pieces": max_pieces}
+    return Translator.of_parts(model, **sides, device=CPU, precision=precision)

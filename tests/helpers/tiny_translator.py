@@ -48,7 +48,9 @@ def tiny_model(kind: str) -> TranslationModel:
 @cache
 def tiny_translator(kind: str = "additive") -> Translator:
     """Translator with the model, in float32, on the CPU."""
-    return Translator(tiny_model(kind), tiny_codec(), tiny_codec(), CPU, torch.float32, 20)
+    codec = tiny_codec()
+    sides = {"source": codec, "target": codec, "max_pieces": 20}
+    return Translator.of_parts(tiny_model(kind), **sides, device=CPU, precision=torch.float32)
 
 
 def save_tiny(folder: Path, kind: str = "additive") -> Path:

@@ -32,7 +32,7 @@ def folders(tmp_path_factory) -> list[str]:
     return [str(evaluation.directory) for evaluation in made]
 
 
-def run(folders: list[str], output: Path, baseline: str = "fixed", **more) -> Comparison:
+def run(folders: list[str], output: Path, baseline: str | None = "fixed", **more) -> Comparison:
     more |= {"baseline": baseline, "evaluation": SETTINGS}
     return compare(CompareConfig(evaluations=folders, output=str(output), **more))
 
@@ -127,6 +127,42 @@ def test_alignments_of_two_experiments_are_told_apart(tmp_path):
         (tmp_path / name / "alignment.json").write_text(json.dumps(ALIGNMENT))
     (table,) = alignment_tables(compare_systems(evaluations, None, SETTINGS))
     assert [row[0] for row in table.rows] == ["one/attention, seed 1", "two/attention, seed 1"]
+
+
+def test_the_experiment_says_which_system_is_the_baseline(tmp_path):
+    config = {"baseline": "fixed", "model": {"attention": {"kind": "fixed"}}}
+    for number, system in enumerate(("additive", "fixed")):
+        texts = translated({5: 20, 40: 20}, lambda n: 0.9)
+        evaluated(tmp_path / str(number), texts, system, config={**config, "system": system})
+    for labels in ({}, {"fixed": "one vector"}):
+        found = run([f"{tmp_path}/?"], tmp_path / "report", None, labels=labels)
+        assert [gap.baseline for gap in found.gaps] == [labels.get("fixed", "fixed")]
+
+
+def test_run_folders_stand_for_their_evaluations(tmp_path):
+    for system in ("fixed", "additive"):
+        for name in ("test-beam5", "test-greedy"):
+            folder = tmp_path / system / "evaluations" / name
+            evaluated(folder, translated({5: 20, 40: 20}, lambda n: 0.9), system)
+    runs = [str(tmp_path / system) for system in ("fixed", "additive")]
+    mixed = [runs[0], f"{runs[1]}/evaluations/test-beam5"]
+    for named in (runs, mixed):
+        folders = {e.directory.name for e in run(named, tmp_path / "report").evaluations}
+        assert folders == {"test-beam5"}
+    for system in runs:
+        shutil.copytree(f"{system}/evaluations/test-beam5", f"{system}/evaluations/news-beam5")
+    with pytest.raises(UserError, match="news-beam5, test-beam5"):
+        run(runs, tmp_path / "report")
+
+
+def test_a_strangers_name_is_text_in_every_file(tmp_path):
+    names = ["=1+1", "<img src=x onerror=alert(1)>"]
+    for number, name in enumerate(names):
+        evaluated(tmp_path / str(number), translated({5: 20, 40: 20}, lambda n: 0.9), name)
+    run([f"{tmp_path}/?"], tmp_path / "report", None)
+    assert "<img" not in (tmp_path / "report" / "table.md").read_text()
+    rows = [*csv.reader((tmp_path / "report" / "table.csv").read_text().splitlines())]
+    assert {row[0] for row in rows[1:]} == {"'=1+1", names[1]}
 
 
 def test_a_refusal_writes_nothing(tmp_path, folders):

@@ -149,7 +149,13 @@ def test_a_small_significant_difference_does_not_read_as_none(comparison):
     small = Interval(0.02, 0.01, 0.04)
     grown = replace(comparison.gaps[0].difference_in_differences, difference=small)
     assert ": 0.02 more" in conclusion(changed(comparison, grown))
-    assert "gains 0.02 BLEU" in headline(changed(comparison, None, gap=small))
+    assert "scores 0.02 BLEU higher than" in headline(changed(comparison, None, gap=small))
+
+
+def test_the_side_of_a_difference_is_named_also_when_it_is_turned_over(comparison):
+    turned = compare_systems(comparison.evaluations, "additive", comparison.settings)
+    lower = f"fixed scores {-turned.gaps[0].rows[-1].gap.value:.1f} BLEU lower than additive"
+    assert lower in headline(changed(turned, None))
 
 
 def test_the_headline_without_a_long_bucket_of_enough_sentences_is_the_gap(comparison):
@@ -157,7 +163,7 @@ def test_the_headline_without_a_long_bucket_of_enough_sentences_is_the_gap(compa
         replace(s, rows=[*(replace(row, sentences=60) for row in s.buckets), s.overall])
         for s in comparison.systems
     ]
-    title = f"gains {comparison.gaps[0].rows[-1].gap.value:.1f} BLEU over fixed"
+    title = f"scores {comparison.gaps[0].rows[-1].gap.value:.1f} BLEU higher than fixed"
     assert title in headline(replace(comparison, systems=few))
     assert title in headline(changed(comparison, None))
 

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,13 +11,17 @@ from helpers.reversal import reversal_experiment, with_optimizer, write_reversal
 from helpers.samples import ids_of
 from helpers.small_training import CPU, outcome, train, train_until, weights
 
+from helpers.toy_evaluation import settings
+
 from seq2seq.checkpoint import load_checkpoint
+from seq2seq.composition import compose
 from seq2seq.config import TrainConfig
 from seq2seq.data.preparation import prepare
 from seq2seq.data.text import SIDES
 from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import EOS, UNK
 from seq2seq.errors import UserError
+from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.files import file_digest
 from seq2seq.training.checkpoint_manager import codec_folder, load_parent
 from seq2seq.training.run_folder import RunFolder
@@ -89,6 +94,35 @@ def test_it_resumes_and_goes_on_without_its_parent(parent):
     train(shorter)
     assert outcome(train(config)) == outcome(whole)
     assert run.record().parent == known
+
+
+def test_text_that_the_parent_has_learned_is_pointed_out(parent, caplog):
+    config = child_of(parent, max_updates=1)
+    text = Path(config.corpus.directory)
+    for side, learned in zip(SIDES, ("train.source", "train.target"), strict=True):
+        lines = (Path(parent.config.corpus.directory) / learned).read_text().splitlines()
+        (text / f"valid.{side}").write_text("\n".join(["new", *lines[-7:]]))
+    caplog.clear()
+    run = train(config)
+    assert any(re.match("valid: [78] of 8", line) for line in caplog.messages)
+    caplog.clear()
+    evaluate(settings(run.path, source=str(text / "valid.source"), reference=str(text / "valid.target")))
+    assert any(re.match("valid.source: [78] of 8", line) for line in caplog.messages)
+
+
+def test_a_parent_decides_on_model_and_vocabulary(parent, monkeypatch):
+    words = ["experiment=own_text", f"corpus.directory={parent.config.corpus.directory}"]
+    words += [f"training.init_from={parent.path}", "model.dropout=0.5"]
+    (config,) = compose("train", words)
+    assert config.model.dropout == 0.5
+    assert dataclasses.replace(config.model, dropout=0.1) == parent.config.model
+    assert config.tokenization.kind == "whitespace"
+    assert (config.corpus.source, config.corpus.target) == ("en", "de")
+    load_parent(config)
+    (config,) = compose("train", [*words, "model.embedding_dim=24", "tokenization=sentencepiece"])
+    assert config.tokenization.kind == "sentencepiece"  # typed, so that it is refused
+    with pytest.raises(UserError, match=r"model\.embedding_dim=24"):
+        load_parent(config)
 
 
 def test_what_contradicts_the_parent_is_refused(parent):

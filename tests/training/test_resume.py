@@ -19,7 +19,7 @@ import pytest
 import torch
 from helpers.reversal import reversal_experiment
 from helpers.small_checkpoint import reseal
-from helpers.small_training import metrics, outcome, train, train_until
+from helpers.small_training import before_update, metrics, outcome, train, train_until
 
 from seq2seq.checkpoint import TrainingState, load_checkpoint
 from seq2seq.config import TrainConfig
@@ -27,7 +27,7 @@ from seq2seq.data.preparation import prepare
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.errors import UserError
-from seq2seq.interruption import Interrupted
+from seq2seq.interruption import STOPS, Interrupted
 from seq2seq.training import trainer as trainer_module
 from seq2seq.training.checkpoint_manager import CheckpointManager
 from seq2seq.training.run_folder import RunFolder
@@ -95,7 +95,8 @@ def test_killed_at_any_moment_and_resumed(folder):
 
 
 @pytest.mark.parametrize(
-    ("number", "precision"), [(signal.SIGINT, "fp32"), (signal.SIGTERM, "bf16")]
+    ("number", "precision"),
+    [(signal.SIGINT, "fp32"), (signal.SIGTERM, "bf16"), *((one, "fp32") for one in STOPS[1:])],
 )
 def test_a_signal_stops_after_the_update_and_nothing_is_lost(folder, number, precision):
     """Between two lines of metrics, between two validations, with two micro-batches."""
@@ -103,12 +104,21 @@ def test_a_signal_stops_after_the_update_and_nothing_is_lost(folder, number, pre
     config = reversal_experiment(folder, precision=precision, **settings)
     whole = train(config)
     run, stop = train_until(elsewhere(config), 7, partial(signal.raise_signal, number), Interrupted)
-    assert stop.status == (130 if number == signal.SIGINT else 0)
+    assert stop.status == (0 if number == signal.SIGTERM else 128 + number)
     assert signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL)
     assert run.newest()[0].name == "interim-7"
     assert run.record().status == "interrupted"
     assert outcome(train(elsewhere(config))) == outcome(whole)
     assert [path.name for path in run.newest()] == ["update-10", "update-5"]
+
+
+def test_what_nohup_ignores_stays_ignored(folder):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    config = reversal_experiment(folder, max_updates=3)
+    patch = before_update(2, partial(signal.raise_signal, signal.SIGHUP))
+    assert train(config).finished
+    patch.undo()
+    assert signal.signal(signal.SIGHUP, signal.SIG_DFL) == signal.SIG_IGN
 
 
 def test_a_second_ctrl_c_stops_at_once_and_one_in_the_last_update_what_would_follow(folder):

@@ -6,6 +6,7 @@ import functools
 import json
 import operator
 import re
+import shlex
 
 import pytest
 from helpers.reversal import reversal_experiment
@@ -16,7 +17,7 @@ from seq2seq.record import Progress, TrainingRecord
 from seq2seq.training.run_folder import RunFolder
 
 MAY_CHANGE = (
-    *("data", "output", "evaluation", "corpus.directory", "corpus.mirror", "corpus.sample"),
+    *("baseline", "data", "output", "evaluation", "corpus.directory", "corpus.mirror", "corpus.sample"),
     "tokenization.workers",
     *("training.device", "training.keep_epochs", "training.keep_last"),
     *("training.max_epochs", "training.max_updates", "training.patience"),
@@ -44,6 +45,20 @@ def test_every_setting_makes_another_run_but_those_that_may_change(tmp_path, met
         with contextlib.nullcontext() if free else refused:
             folder.claim()
         assert path.read_text() == changed
+
+
+def test_a_refusal_of_another_config_has_the_command_that_continues_the_run(tmp_path, monkeypatch):
+    config = reversal_experiment(tmp_path)
+    RunFolder(config).claim()
+    changed = dataclasses.replace(
+        config, model=dataclasses.replace(config.model, dropout=0.7, embedding_dim=32)
+    )
+    typed = ["python", "scripts/train.py", "name=reversal", "model.embedding_dim=32"]
+    monkeypatch.setattr("sys.orig_argv", typed)
+    with pytest.raises(UserError) as refused:
+        RunFolder(changed).claim()
+    again = shlex.split(str(refused.value).partition("run: ")[2])
+    assert sorted(again) == sorted([*typed[:3], "model.embedding_dim=16", "model.dropout=0.1"])
 
 
 def test_the_tokenizer_of_dev_bleu_may_be_named_as_it_was_chosen(tmp_path):

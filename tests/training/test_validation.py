@@ -13,7 +13,6 @@ from seq2seq.data.batching import collate
 from seq2seq.data.preparation import prepare
 from seq2seq.data.text import read_lines
 from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
-from seq2seq.decoding.translator import Translator
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.trainer import Trainer
 
@@ -46,8 +45,7 @@ def test_bleu_is_that_of_greedy_translations_of_the_first_sentences(trainer):
     texts = trainer.data.corpus.valid
     sources = list(read_lines(texts.source))[:20]
     references = list(read_lines(texts.target))[:20]
-    data, machine = trainer.data, (trainer.device, trainer.precision)
-    translator = Translator(trainer.model, data.source, data.target, *machine, data.max_pieces)
+    data, translator = trainer.data, trainer.validator.translator
     assert trainer.validator.translator.max_pieces == data.max_pieces
     hypotheses = [h.text for h in translator.translate(sources, DecodingConfig(beam=1))]
     shown = sorted(range(20), key=lambda i: len(sources[i].split()))[2:20:8]  # 10, 50, 90 percent

@@ -18,8 +18,7 @@ from torch.nn import functional
 from seq2seq.model.attention import Attention
 from seq2seq.model.attention.additive import AdditiveAttention, ConcatAttention
 from seq2seq.model.attention.controls import ConstantContext
-from seq2seq.model.attention.dot_product import DotAttention, GeneralAttention, ScaledDotAttention
-from seq2seq.model.attention.pooled import DeltaAttention, LinearAttention, SlotAttention
+from seq2seq.model.attention.dot_product import DotAttention
 from seq2seq.model.decoder import Attend, BahdanauDecoder, Decoder, DecoderState
 from seq2seq.model.encoder import Source
 from seq2seq.model.fast.choose import choose_operations
@@ -33,10 +32,6 @@ Decoded = tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]
 FEW = {torch.float32: 16, torch.bfloat16: 8}
 """Largest number of rows for which our own matrix products are faster than a library's, by the
 type of the weights."""
-# Kinds of attention whose scores have fast operations. Subclasses do not count: they may score in
-# another way.
-ADDITIVE = (AdditiveAttention, ConcatAttention, SlotAttention)
-DOT = (DotAttention, GeneralAttention, ScaledDotAttention, LinearAttention, DeltaAttention)
 
 
 def decode(decoder: Decoder, embedded: Float[Tensor, "B T E"], source: Source) -> Decoded | None:
@@ -149,7 +144,8 @@ def _all_steps(
     attention: Attention, queries: Float[Tensor, "B T H"], source: Source
 ) -> tuple[Float[Tensor, "B T M"], Float[Tensor, "B T S"]]:
     """Context and weights of all steps of a target whose queries are known."""
-    if type(attention) in DOT:  # in one call: each step is like a hypothesis of its sentence
+    if type(attention).forward is DotAttention.forward:
+        # In one call: each step is like a hypothesis of its sentence.
         rows = queries.flatten(0, 1)
         made = attention(rows, source, rows[:, :0])
         contexts, weights = (part.unflatten(0, queries.shape[:2]) for part in made)
@@ -165,14 +161,19 @@ def _all_steps(
 
 
 def _score(attention: Attention, source: Source) -> Score | None:
-    """Return the arrays of the attention's score; None if its kind has no fast score."""
-    kind = attention if type(attention) in (*ADDITIVE, *DOT) else None
-    if isinstance(kind, DotAttention):
-        return Score(None if kind.query is None else kind.query.weight, source.keys, None)
-    if isinstance(kind, ConcatAttention):
-        return Score(kind.joint.weight[:, : kind.query_size], source.keys, kind.vector)
-    if isinstance(kind, AdditiveAttention):
-        return Score(kind.query.weight, source.keys, kind.vector)
+    """Return the arrays of the attention's score; None if its kind has no fast score.
+
+    A kind has one if it takes over the method ``forward`` of a class that has one.
+    """
+    forward = type(attention).forward
+    if isinstance(attention, DotAttention) and forward is DotAttention.forward:
+        weight = None if attention.query is None else attention.query.weight
+        return Score(weight, source.keys, None)
+    if isinstance(attention, ConcatAttention) and forward is ConcatAttention.forward:
+        weight = attention.joint.weight[:, : attention.query_size]
+        return Score(weight, source.keys, attention.vector)
+    if isinstance(attention, AdditiveAttention) and forward is AdditiveAttention.forward:
+        return Score(attention.query.weight, source.keys, attention.vector)
     return None
 
 
