@@ -23,7 +23,6 @@ SCRIPTS = {
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
     "explain": schema.ExplainConfig,
-    "serve": schema.ServeConfig,
 }
 
 

@@ -35,7 +35,6 @@ SCHEMAS: dict[str, type] = {
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
     "explain": schema.ExplainConfig,
-    "serve": schema.ServeConfig,
 }
 """Script name -> dataclass that Hydra fills.
 

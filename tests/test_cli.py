@@ -132,7 +132,6 @@ MEANT = [
     ("train", "corpus.train = 100", "spaces"),
     ("train", "corpus.train= 100", "spaces"),
     ("translate", "runs/a/seed-1", "checkpoint=runs/a/seed-1?"),
-    ("serve", "runs/a/seed-1", "'checkpoint=[runs/a/seed-1]'?"),
     ("compare", "runs/a", "'evaluations=[runs/a]'?"),
     ("reproduce", "--seed=1", "'seeds=[1]'?"),
     ("reproduce", "--beam 5", "'beams=[5]'?"),

@@ -94,7 +94,7 @@ def test_systems_without_their_checkpoint_are_left_out_and_said_to_be(comparison
     assert [system["name"] for system in page["systems"]] == ["kept"]
     assert (page["source"], page["target"], page["report"]) == ("en", "de", "page.html")
     (line,) = caplog.messages
-    for name in ("changed:", "deleted:", "given:", "serve"):
+    for name in ("changed:", "deleted:", "given:"):
         assert name in line
     alone = replace(comparison, systems=comparison.systems[1:])
     assert comparison_page(alone) is None

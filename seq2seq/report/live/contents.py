@@ -44,11 +44,9 @@ def comparison_page(comparison: Comparison) -> bytes | None:
             left_out.append(f"{system.name}: {reason}")
             continue
         languages = checkpoint.source.language, checkpoint.target.language
-        kind, attends = checkpoint.config.model.attention.kind, checkpoint.model.attends
-        model = {"model": packed(checkpoint)}
-        systems.append(describe(system.name, kind, attends, colour) | model)
+        systems.append(describe(system.name, colour, packed(checkpoint)))
     if left_out:
-        log.info("Not in live.html (the command serve shows any model): %s", " ".join(left_out))
+        log.info("Not in live.html: %s", " ".join(left_out))
     texts = comparison.systems[0].first.texts
     ready = ready_sentences(texts.sources, texts.references, comparison.settings)
     return render_live(systems, languages, ready, "page.html") if systems else None
