@@ -34,7 +34,6 @@ SCHEMAS: dict[str, type] = {
     "translate": schema.TranslateConfig,
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
-    "explain": schema.ExplainConfig,
 }
 """Script name -> dataclass that Hydra fills.
 
@@ -46,7 +45,7 @@ OF_REPRODUCE = set(inspect.get_annotations(schema.ReproduceConfig)) - {"systems"
 READ = SCHEMAS | dict.fromkeys(("prepare", "train"), schema.TrainConfig)
 """Script name -> dataclass of the settings that the script reads."""
 IN_QUOTES = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-SENTENCES = ("text", "prefix")
+SENTENCES = ("prefix",)
 """Settings whose value is text as it is typed, brackets and quotes included."""
 REMEDIES = {
     "converted to Integer": "set a whole number",

@@ -13,6 +13,6 @@ from seq2seq.config.corpus import in_words
 from seq2seq.config.evaluation import DecodingConfig, EvaluationConfig
 from seq2seq.config.model import ATTENTION_KINDS, AttentionConfig, DecoderConfig, EncoderConfig
 from seq2seq.config.model import ModelConfig
-from seq2seq.config.scripts import CompareConfig, EvaluateConfig, ExplainConfig, ReproduceConfig
-from seq2seq.config.scripts import TrainConfig, TranslateConfig, shown_names
+from seq2seq.config.scripts import CompareConfig, EvaluateConfig, ReproduceConfig, TrainConfig
+from seq2seq.config.scripts import TranslateConfig, shown_names
 from seq2seq.config.training import INHERITED, OptimizerConfig, TrainingConfig

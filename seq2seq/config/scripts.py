@@ -304,15 +304,3 @@ class CompareConfig(Settings):
     translations contain."""
     labels: dict[str, str] = field(default_factory=dict)
     """System -> its name in tables and figures."""
-
-
-@dataclass(kw_only=True)
-class ExplainConfig(Settings):
-    """Settings of ``explain``: a model translates one sentence, word by word."""
-
-    checkpoint: Place
-    """Checkpoint folder, or run folder (for its best checkpoint)."""
-    text: str
-    """Sentence to translate."""
-    output: Place = "outputs/explain"
-    """Folder for the picture of the attention."""
