@@ -20,7 +20,6 @@ CORPORA = {
     "grammar": {"seed": 1, "train": 9, "valid": 9, "test_per_bucket": 9, "max_words": 20},
     "multi30k": {},
     "europarl": {"max_words": 9, "max_ratio": 3.0, "valid_pairs": 9, "test_pairs": 9},
-    "mtdata": {"train": ["Statmt-a-1-deu-eng"], "valid": [], "test": []},
     "files": {"valid_pairs": 9, "test_pairs": 9},
 }
 PLACES = ["x/../../../evil", "../../evil", "/evil", ".."]
@@ -73,7 +72,6 @@ CRAFTED = [
     config(corpus("grammar", max_words=120, test_per_bucket=10**7)),
     *(config(corpus("files", directory=f"FOLDER{end}")) for end in ("", "/corpus", "/pairs.tsv")),
     config(corpus("files", directory="FOLDER/corpus", valid_pairs=None, test_pairs=None)),
-    config(corpus("mtdata", test=["../../../evil"])),
     *(config(corpus(kind, mirror="file://FOLDER/")) for kind in ("europarl", "multi30k")),
     config(corpus("europarl", directory="FOLDER", sample="study")),
     config({"data": "FOLDER", "output": "FOLDER", "name": "../../evil"}),
