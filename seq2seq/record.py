@@ -18,8 +18,7 @@ import torch
 from seq2seq.config import Natural, Stored, between, flatten, known_settings, read_json
 from seq2seq.errors import UserError
 
-PACKAGES = ("seq2seq", "torch", "torchtext", "sacrebleu", "sentencepiece", "sacremoses",
-            "hydra-core", "numpy")  # fmt: skip
+PACKAGES = ("seq2seq", "torch", "torchtext", "sacrebleu", "sentencepiece", "hydra-core", "numpy")
 WHEREABOUTS = re.compile(
     r"\+*(data|output|directory|peers_python|test_texts(\.[^=]+)?|corpus\.(directory|mirror))="
 )

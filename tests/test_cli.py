@@ -455,7 +455,7 @@ def test_no_workers_are_left_behind(tmp_path, number, status):
             text = "a few words that have to be cut into their pieces .\n" * lines
             (tmp_path / f"{split}.{side}").write_text(text)
     command = [sys.executable, str(ROOT / "scripts" / "prepare.py"), "experiment=own_text"]
-    command += [f"corpus.directory={tmp_path}", "tokenization=moses", "tokenization.workers=2"]
+    command += [f"corpus.directory={tmp_path}", "tokenization=whitespace", "tokenization.workers=2"]
     data = tmp_path / "data"
     with psutil.Popen([*command, f"data={data}"], stderr=subprocess.DEVNULL) as script:
         while len(workers := script.children(recursive=True)) < 3:  # and what counts semaphores

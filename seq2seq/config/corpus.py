@@ -181,13 +181,13 @@ class TokenizationConfig(Settings):
     """Settings of the tokenizers, which cut text into pieces, and of the vocabularies, which number
     the pieces."""
 
-    kind: Annotated[str, one_of("sentencepiece", "moses", "whitespace")]
-    """sentencepiece (subwords) | moses (words) | whitespace (for text already tokenised)."""
+    kind: Annotated[str, one_of("sentencepiece", "whitespace")]
+    """sentencepiece (subwords) | whitespace (words of text already tokenised)."""
     vocabulary_size: Annotated[int, between(8)] | None = None
     """Maximum vocabulary size, including special pieces such as ``<unk>``; null for no limit (not
     with sentencepiece)."""
     min_frequency: Count = 1
-    """Minimum count of a word in training; rarer words become ``<unk>`` (moses, whitespace)."""
+    """Minimum count of a word in training; rarer words become ``<unk>`` (whitespace)."""
     joint: bool = False
     """Whether both languages share one subword model (sentencepiece)."""
     source_normalization: Normalization | None = None

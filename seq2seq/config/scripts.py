@@ -173,13 +173,13 @@ class TranslateConfig(TranslatorSettings):
     prefix: str = ""
     """Beginning of each translation; the search writes the rest."""
     n_best_list: Place | None = None
-    """File for the ``decoding.n_best`` hypotheses of each line, in Moses' format without features:
+    """File for the ``decoding.n_best`` hypotheses of each line:
     ``line number from 0 ||| text ||| score``; - for standard output."""
     alignments: Place | None = None
     """File for the word links of each line's best hypothesis in Pharaoh format, ``source-target``,
     words counted from 0; - for standard output. Each target word is linked to the source word with
-    the largest attention weight. Needs attention, and words separated by spaces (not
-    tokenization=moses, nor subwords of languages without spaces)."""
+    the largest attention weight. Needs attention, and words separated by spaces (no
+    subwords of languages without spaces)."""
     chunk: Count = 4_096
     """Number of lines to read before they are translated; with 1, each line is translated before
     the next one is read."""

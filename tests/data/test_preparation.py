@@ -221,7 +221,7 @@ def test_another_option_gets_another_folder(tmp_path):
     recipes = [(config, WORDS)]
     recipes += [(dataclasses.replace(config, train_pairs=7), WORDS)]
     recipes += [(dataclasses.replace(config, train_max_words=3), WORDS)]
-    options = {"kind": "moses"}, {"min_frequency": 2}, {"max_pieces": 3}, {"vocabulary_size": 9}
+    options = {"min_frequency": 2}, {"max_pieces": 3}, {"vocabulary_size": 9}
     recipes += [(config, dataclasses.replace(WORDS, **option)) for option in options]
     for recipe in recipes:
         prepare(*recipe, tmp_path)
@@ -339,7 +339,7 @@ def test_where_no_vocabulary_size_fits_both_sides_one_vocabulary_is_advised(tmp_
 
 @pytest.mark.parametrize(
     ("source", "target", "kind", "warned"),
-    [("zh", "en", "whitespace", 1), ("en", "th", "moses", 1), ("zh", "th", "sentencepiece", 0)],
+    [("zh", "en", "whitespace", 1), ("a", "th", "whitespace", 1), ("zh", "th", "sentencepiece", 0)],
 )
 def test_words_of_a_language_without_spaces_are_warned_of_once(
     tmp_path, caplog, source, target, kind, warned
