@@ -29,7 +29,7 @@ KEYS = {
     "ckpt": "checkpoint", "clip": "clip_norm", "cuda": "device", "embedding": "embedding_dim",
     "epoch": "max_epochs", "epochs": "max_epochs", "gpu": "device", "lr": "learning_rate",
     "max_len": "max_pieces", "max_length": "max_pieces", "max_steps": "max_updates",
-    "mlflow": "logger", "optimiser": "optimizer.kind", "optimizer": "optimizer.kind",
+    "optimiser": "optimizer.kind", "optimizer": "optimizer.kind",
     "src": "source", "steps": "max_updates", "tensorboard": "logger", "tgt": "target",
     "vocab": "vocabulary_size", "wandb": "logger", "warmup": "warmup_updates",
 }  # fmt: skip

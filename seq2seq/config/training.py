@@ -120,8 +120,8 @@ class TrainingConfig(Settings):
     """Epochs, such as [1,2,4], whose final state is kept as checkpoints/epoch-<n>."""
     log_every: Count = 50
     """Number of updates between two lines of metrics."""
-    logger: Annotated[str, one_of("none", "tensorboard", "wandb", "mlflow")] = "none"
-    """Program that shows the metrics (install it with pip): none | tensorboard | wandb | mlflow."""
+    logger: Annotated[str, one_of("none", "tensorboard", "wandb")] = "none"
+    """Program that shows the metrics (install it with pip): none | tensorboard | wandb."""
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
 
     def __post_init__(self) -> None:
