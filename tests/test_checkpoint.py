@@ -14,10 +14,7 @@ import torch
 from helpers.small_checkpoint import (
     CPU,
     ENGLISH,
-    LENGTHS,
     OPTIMIZERS,
-    SOURCE,
-    TARGET,
     experiment,
     new_model,
     reseal,
@@ -57,26 +54,6 @@ def load_all(folder):
     load_optimizer(folder, OPTIMIZERS["adam"](found.model.parameters()))
     restore_rng(found.rng)
     return found
-
-
-def test_settings_that_earlier_versions_had_are_left_out(tmp_path):
-    save(folder := tmp_path / "best", new_model(experiment()), experiment())
-    config = json.loads((folder / "config.json").read_text())
-    config["training"]["adapt_threads"] = True
-    (folder / "config.json").write_text(json.dumps({**config, "seeds": [1], "systems": {}}))
-    reseal(folder)
-    assert load_checkpoint(folder, CPU).config == experiment()
-
-
-def test_a_checkpoint_of_format_3_computes_what_it_did(tmp_path):
-    """Its query and readout read the word as large as the LSTM does."""
-    model = new_model(experiment()).eval()
-    model.decoder.word_scale = 1.0
-    expected, _ = model(SOURCE, LENGTHS, TARGET)
-    save(folder := tmp_path / "best", model, experiment())
-    reseal(folder, version=3)
-    found = load_checkpoint(folder, CPU).model.eval()
-    torch.testing.assert_close(found(SOURCE, LENGTHS, TARGET)[0], expected)
 
 
 @pytest.mark.parametrize("tie", [True, False])

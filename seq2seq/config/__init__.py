@@ -5,8 +5,8 @@ model gets only the group that it needs: the encoder gets an EncoderConfig.
 """
 
 from seq2seq.config.checks import Natural, Stored, between, check, flatten, from_json
-from seq2seq.config.checks import known_settings, nearest, nearest_keys, not_a_key, read_json
-from seq2seq.config.checks import require_choice, setting_names, shown
+from seq2seq.config.checks import nearest, nearest_keys, not_a_key, read_json, require_choice
+from seq2seq.config.checks import setting_names, shown
 from seq2seq.config.corpus import CORPORA, CorpusConfig, EuroparlCorpus, FilesCorpus
 from seq2seq.config.corpus import GrammarCorpus, Multi30kCorpus, TokenizationConfig, in_words
 from seq2seq.config.evaluation import DecodingConfig, EvaluationConfig

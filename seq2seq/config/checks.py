@@ -259,21 +259,6 @@ class Settings:
             setattr(self, key, value)
 
 
-REMOVED = {f"decoding.{key}" for key in ("sample", "temperature", "top_k", "top_p", "seed")}
-REMOVED |= {"training.adapt_threads"}
-"""Settings of earlier versions, which stored configs and records may hold."""
-
-
-def known_settings(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored config, as nested JSON, without settings that this version has removed."""
-    return {
-        group: {key: own[key] for key in own if f"{group}.{key}" not in REMOVED}
-        if isinstance(own, dict)
-        else own
-        for group, own in config.items()
-    }
-
-
 def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Flatten nested JSON to dotted keys: {"model": {"dropout": 0.2}} -> {"model.dropout": 0.2}."""
     flat: dict[str, Any] = {}

@@ -105,9 +105,6 @@ def prepare(
     hashes = text.hashes()
     options = asdict(tokenization)
     del options["workers"]
-    for side in SIDES:  # so that folders older than this setting stay valid
-        if options[f"{side}_normalization"] in (None, "nmt_nfkc"):
-            del options[f"{side}_normalization"]
     recipe = {  # exactly the inputs that decide the content of the folder
         "format": FORMAT,
         "languages": [text.source_language, text.target_language],

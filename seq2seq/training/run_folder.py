@@ -13,7 +13,7 @@ from typing import Any
 
 from filelock import Timeout
 
-from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint, stored_settings
+from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint
 from seq2seq.config import TrainConfig, TrainingConfig, flatten, shown
 from seq2seq.config.evaluation import bleu_tokenizer
 from seq2seq.decoding.translator import Translator
@@ -167,8 +167,7 @@ class RunFolder:
             return
         mine = json.loads(json.dumps(asdict(self.config)))
         stored = read_object(self.path / "config.json", "move its folder away")
-        old = identity(stored_settings(stored))
-        new = identity(mine)
+        old, new = identity(stored), identity(mine)
         linear = self.config.training.optimizer.schedule == "linear"
         free = {"training.patience"} if linear else {*LIMITS}
         keys = [key for key in old | new if key not in free]

@@ -3,7 +3,6 @@
 import dataclasses
 import errno
 import gzip
-import json
 import logging
 import os
 import re
@@ -172,8 +171,6 @@ def test_each_side_is_normalised_as_it_is_told(tmp_path):
         data = prepare(config, dataclasses.replace(SUBWORDS, **sides), tmp_path)
         codecs = data.source, data.target
         assert tuple(codec.decode(codec.encode(marks)) for codec in codecs) == texts
-    recipe = json.loads((data.directory / "manifest.json").read_bytes())
-    assert not any("normalization" in key for key in recipe["tokenization"])  # as in version 0.2
     joint = dataclasses.replace(SUBWORDS, joint=True)
     assert (joint.source_normalization, joint.target_normalization) == ("identity", "identity")
 

@@ -98,12 +98,12 @@ def save_whole(directory):
     return directory
 
 
-def reseal(checkpoint, version=FORMAT):
+def reseal(checkpoint):
     """Make the manifest agree with the files, as one who alters a checkpoint on purpose would."""
     files = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in checkpoint.iterdir()
         if path.name != "manifest.json"
     }
-    manifest = {"format": version, "files": files}
+    manifest = {"format": FORMAT, "files": files}
     (checkpoint / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
