@@ -96,9 +96,8 @@ def register_schema(name: str) -> None:
 
 
 def _own_name(directory: str | None) -> str:
-    """Name of the user's text: the name of its folder, or of its file without the ending."""
-    path = Path(directory or "own_text").expanduser().resolve()
-    return path.stem if path.is_file() else path.name
+    """Name of the user's text: the name of its folder."""
+    return Path(directory or "own_text").expanduser().resolve().name
 
 
 class FileConfigSource(file_config_source.FileConfigSource):

@@ -109,7 +109,7 @@ class EuroparlCorpus(CorpusConfig):
 @dataclass(kw_only=True)
 class FilesCorpus(CorpusConfig):
     """Your own line-aligned text; ``directory`` is a folder with train.LANGUAGE, valid.LANGUAGE and
-    test.LANGUAGE files, or one file with a sentence, a tab and its translation on each line."""
+    test.LANGUAGE files."""
 
     kind: str = "files"
     source: FileName = "auto"
@@ -146,9 +146,8 @@ def in_words(folder: Path) -> str:
 def _languages(source: str, target: str, directory: str | None) -> tuple[str, str]:
     """Return both languages; each one that is "auto" is found among the endings in ``directory``.
 
-    If ``directory`` is no folder, for example a table of pairs, "auto" becomes "source" or
-    "target". If both are "auto" and the only endings are de and en, en is the source. UserError if
-    none or several pairs of endings fit.
+    If ``directory`` is no folder, "auto" becomes "source" or "target". If both are "auto" and the
+    only endings are de and en, en is the source.
     """
     folder = Path(directory or "no folder").expanduser()
     found = endings(folder) if folder.is_dir() else ["source", "target"]

@@ -70,7 +70,7 @@ CRAFTED = [
     *(config(corpus(kind, source=place)) for kind in CORPORA for place in PLACES),
     *(config(corpus("grammar", **{key: 10**15})) for key in ("train", "valid", "test_per_bucket")),
     config(corpus("grammar", max_words=120, test_per_bucket=10**7)),
-    *(config(corpus("files", directory=f"FOLDER{end}")) for end in ("", "/corpus", "/pairs.tsv")),
+    *(config(corpus("files", directory=f"FOLDER{end}")) for end in ("", "/corpus", "/precious")),
     config(corpus("files", directory="FOLDER/corpus", valid_pairs=None, test_pairs=None)),
     *(config(corpus(kind, mirror="file://FOLDER/")) for kind in ("europarl", "multi30k")),
     config(corpus("europarl", directory="FOLDER", sample="study")),
@@ -108,7 +108,6 @@ def test_a_crafted_run_chooses_neither_where_nor_how_much_is_written(run, tmp_pa
         shutil.copytree(run / "checkpoints" / "best", copy / "checkpoints" / "best")
         write_reversal_corpus(root / "victim" / "corpus")
         (root / "victim" / "precious").write_text("mine")
-        (root / "victim" / "pairs.tsv").write_text("".join(f"a {n}\tA {n}\n" for n in range(99)))
         (root / "here").mkdir()
         monkeypatch.chdir(root / "here")
         for name in ("own", "own.ref"):
