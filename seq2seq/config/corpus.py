@@ -47,7 +47,7 @@ class CorpusConfig(Settings):
 
 @dataclass(kw_only=True)
 class GrammarCorpus(CorpusConfig):
-    """The embedded English-German grammar: no download, any size, gold alignments."""
+    """The embedded English-German grammar: no download, any size."""
 
     kind: str = "grammar"
     source: Annotated[str, one_of("en", "de")] = "en"
@@ -158,7 +158,7 @@ PACKED: tuple[list[str], ...] = ([], ["gz"], ["xz"])
 def endings(folder: Path) -> list[str]:
     """List the languages of a folder, which are the endings of its files ``train.*``, sorted."""
     names = [path.name.split(".")[1:] for path in folder.glob("train.?*") if path.is_file()]
-    return sorted({ending for ending, *packed in names if packed in PACKED} - {"align"})
+    return sorted({ending for ending, *packed in names if packed in PACKED})
 
 
 def in_words(folder: Path) -> str:

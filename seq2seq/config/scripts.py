@@ -229,9 +229,6 @@ class EvaluateConfig(TranslatorSettings):
     """Your own source text, instead of the corpus's test sets; needs ``reference``."""
     reference: Annotated[Any, places] = None
     """File of reference translations of ``source``, line by line; [a,b] for several references."""
-    gold: Place | None = None
-    """File of gold word links between ``source`` and ``reference``, one line per pair, to score the
-    links of attention. As in ``<test set>.align``, 2-1 is a sure link and 2p1 a possible link."""
     maps: list[Count] = field(default_factory=list)
     """Numbers (from 1) of the lines whose attention maps ``compare`` draws; if [], ``compare``
     chooses a few lines, from short to long."""
@@ -249,7 +246,7 @@ class EvaluateConfig(TranslatorSettings):
         for key in () if self.hypotheses is None else ("source", "reference", "system", "output"):
             if not getattr(self, key):
                 raise UserError(f"hypotheses=FILE needs {key}; set {key}=... as well.")
-        searched = ("beams", "no_unk", "more_checkpoints", "gold", "maps")
+        searched = ("beams", "no_unk", "more_checkpoints", "maps")
         for key in () if self.hypotheses is None else searched:
             if getattr(self, key):
                 raise UserError(f"{key} needs a checkpoint, not hypotheses=FILE; remove {key}.")
@@ -257,8 +254,6 @@ class EvaluateConfig(TranslatorSettings):
             raise UserError("decoding needs a checkpoint, not hypotheses=FILE; remove decoding.")
         if (self.source is None) != (self.reference is None):
             raise UserError("Only one of source and reference is set; set both, or neither.")
-        if self.gold is not None and self.source is None:
-            raise UserError("gold needs source and reference; set all three.")
         if self.source is not None and (self.test_sets or self.test_texts or self.directory):
             raise UserError("source replaces test_sets, test_texts and directory; remove those.")
         if self.test_sets == [] and not (self.test_texts or self.source):

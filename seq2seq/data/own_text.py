@@ -53,7 +53,7 @@ def text_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
     if not (train or own.is_file()):
         files = f"train.{config.source} and train.{config.target}"
         raise UserError(f"{in_words(own)}; rename your two files of training text to {files}.")
-    texts = train.files[: len(SIDES)] if train else [own]
+    texts = train.files if train else [own]
     if not train and "\t" not in next(read_lines(own), ""):
         raise UserError(
             f"{own}, line 1 has no tab; to use the files in its folder, set "

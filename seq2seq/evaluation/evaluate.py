@@ -23,7 +23,6 @@ from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
 from seq2seq.distributed import SINGLE, ProcessGroup
 from seq2seq.errors import UserError
-from seq2seq.evaluation.alignment import write_alignment
 from seq2seq.evaluation.folder import GIVEN, SCORES, Evaluation, read_evaluation, write_evaluation
 from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.references import draw_maps, score_references
@@ -51,8 +50,8 @@ def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evalu
     process writes; the others return [].
 
     UserError if a checkpoint, test set or text does not exist, if checkpoints do not fit together,
-    if texts do not align, if ``no_unk`` is set for a model of subwords, if ``gold`` is set for a
-    model without attention, or if a folder holds the evaluation of another system, text or search.
+    if texts do not align, if ``no_unk`` is set for a model of subwords, or if a folder holds the
+    evaluation of another system, text or search.
     """
     if config.hypotheses is not None:
         return [_evaluate_given(config)] if group.is_first else []
@@ -81,9 +80,6 @@ def _evaluate_system(config: EvaluateConfig, system: "_System") -> list[Evaluati
             log.info("%s: the model's vocabularies lack %.0f%% of the pieces.", name, 100 * share)
         for evaluation in system.evaluate(name, text, sides[name], lines[name]):
             log.info("%s: BLEU %.2f", evaluation.directory, evaluation.overall.bleu or 0.0)
-            gold = text.alignments if system.translator.model.attends else None
-            batch_size, required = config.decoding.batch_size, config.gold is not None
-            write_alignment(evaluation, system.translator, gold, batch_size, required)
             evaluations.append(evaluation)
     return evaluations
 
@@ -114,8 +110,6 @@ class _System:
                 f"no_unk=true needs a vocabulary of words, but {checkpoints[0].directory} has one "
                 "of subwords; remove no_unk."
             )
-        if config.gold is not None:
-            translator.require_attention("gold")
         kind = "average" if config.average else "ensemble"
         suffix = [f"{kind}{len(paths)}"] if len(paths) > 1 else []
         system = cls(config, translator, checkpoints, suffix)

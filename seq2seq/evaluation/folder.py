@@ -11,8 +11,6 @@ sentences.json
 scores.json
     scores by length, signatures and settings, the record of how the hypotheses were made, and
     the SHA-256 of the files above, which are written first
-alignment.json
-    only with gold links: scores of the attention as word alignment, written after all other files
 """
 
 import io

@@ -92,7 +92,6 @@ GIVEN = {"hypotheses": "h", "source": "s", "reference": "r", "system": "x", "out
         ({**GIVEN, "more_checkpoints": ["c"], "average": True}, "^more_checkpoints"),
         ({**GIVEN, "no_unk": True}, "^no_unk"),
         ({**GIVEN, "decoding": DecodingConfig(length_penalty=0.5)}, "^decoding"),
-        ({**GIVEN, "gold": "g"}, "^gold"),
         ({"checkpoint": "c", "system": "x"}, "system"),
         ({"checkpoint": "c", "source": "s"}, "reference"),
         ({"checkpoint": "c", "average": True}, "average"),

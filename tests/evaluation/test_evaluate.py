@@ -15,7 +15,6 @@ import pytest
 import torch
 from helpers.reversal import write_reversal_corpus
 from helpers.synthetic_translations import translated
-from helpers.tiny_translator import save_tiny
 from helpers.toy_evaluation import SETTINGS, settings
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
@@ -27,7 +26,6 @@ from seq2seq.evaluation import evaluate as stage
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.folder import read_evaluation
-from seq2seq.evaluation.references import reference_links
 from seq2seq.report.findings import findings
 from seq2seq.report.live.contents import evaluated_checkpoint
 
@@ -251,36 +249,6 @@ def test_attention_is_kept_for_a_few_lines_of_every_length(run, tmp_path, search
     assert not (tmp_path / "new").exists()
 
 
-def test_attention_is_scored_against_gold_links(run, tmp_path):
-    gold = tmp_path / "gold"
-    gold.write_text("1-2 2-1\n\n1-3 2p2 3-1\n", encoding="utf-8")
-    config = settings(run, **own_text(tmp_path), gold=str(gold), output=str(tmp_path))
-    links = reference_links(
-        Translator.load(run, "cpu", "fp32"), ["a b", "", "c d e"], ["B A", "", "E D C"], 3
-    )
-    found = {(line, *link) for line, row in enumerate(links) for link in row}
-    sure = {(0, 0, 1), (0, 1, 0), (2, 0, 2), (2, 2, 0)}
-    (evaluation,) = evaluate(config)
-    path = evaluation.directory / "alignment.json"
-    said = json.loads(path.read_text(encoding="utf-8"))
-    hits = len(found & sure) + len(found & (sure | {(2, 1, 1)}))
-    assert said["shifts"]["0"]["aer"] == pytest.approx(1 - hits / (len(found) + len(sure)))
-    # 0-0, 1-1 and 0-0, 1-1, 2-2, of which 1-1 alone is a link, a possible one.
-    assert said["diagonal"]["aer"] == pytest.approx(1 - 1 / (5 + 4))
-    # The same links leave it alone, others replace it, none remove it.
-    before = path.stat().st_mtime_ns
-    evaluate(config)
-    assert path.stat().st_mtime_ns == before
-    gold.write_text("1-1\n\n1-1\n", encoding="utf-8")
-    evaluate(config)
-    assert json.loads(path.read_text(encoding="utf-8"))["shifts"]["0"]["sure"] == 2
-    evaluate(dataclasses.replace(config, gold=None))
-    assert not path.exists()
-    gold.write_text("1-1 2-9\n\n1-1\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"line 1: .* 9"):
-        evaluate(config)
-
-
 def test_given_translations_are_scored_without_a_model(tmp_path):
     texts = translated({4: 6, 15: 5, 35: 4}, lambda length: 0.8)
     files = {"source": "test.en", "reference": "test.de", "hypotheses": "out.de"}
@@ -399,24 +367,14 @@ def test_sacrebleus_command_scores_the_stored_texts_alike(tmp_path, language):
         evaluate(settings(tmp_path, **given, **{**subject, "output": str(tmp_path / "blank")}))
 
 
-@pytest.mark.parametrize("key", ["source", "reference", "hypotheses", "gold"])
+@pytest.mark.parametrize("key", ["source", "reference", "hypotheses"])
 def test_a_file_that_is_not_there_is_named_with_its_setting(run, tmp_path, key):
     (tmp_path / "text.en").write_text("a\n")
     files = dict.fromkeys(("source", "reference", "hypotheses"), str(tmp_path / "text.en"))
     given = {**files, "checkpoint": None, "system": "other", key: str(tmp_path / "nofile.en")}
-    if key == "gold":
-        given |= {"hypotheses": None, "checkpoint": str(run), "system": None}
     config = settings(run, **given, output=str(tmp_path / "out"))
     with pytest.raises(UserError, match=rf"^{key}=.*nofile\.en"):
         evaluate(config)
-
-
-def test_gold_links_are_refused_for_a_model_without_attention(tmp_path):
-    checkpoint, text = save_tiny(tmp_path / "blind", "fixed"), own_text(tmp_path)
-    config = settings(checkpoint, **text, gold=text["source"], output=str(tmp_path / "out"))
-    with pytest.raises(UserError, match=r"^gold needs"):
-        evaluate(config)
-    assert not (tmp_path / "out").exists()
 
 
 def test_the_name_of_what_wrote_a_file_needs_the_file_and_no_slash():

@@ -83,7 +83,6 @@ CRAFTED = [
     link("evaluations/own-greedy", "victim"),
     *(link(f"evaluations/own-greedy/{name}", "victim/precious") for name in FILES),
     *(link(f"evaluations/own-greedy/{name}.part", "victim/precious") for name in FILES),
-    link("evaluations/own-greedy/alignment.json", "victim/precious"),
     write("run.json", '{"progress": 5, "hardware": ["x"]}'),
     write("run.json", '{"system": "\\u001b[2J"}'),
 ]
