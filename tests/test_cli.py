@@ -127,7 +127,7 @@ MEANT = [
     ("train", "seed=2 --batch-size=8 --x", "training.batch_size=8?"),
     ("reproduce", "--experiment smoke", "experiment=smoke?"),
     ("train", "--hidden-size 7", "model.encoder.hidden_size=7 or model.decoder.hidden_size=7?"),
-    ("evaluate", "--average", "average=true?"),
+    ("train", "--joint", "tokenization.joint=true?"),
     ("translate", "--sauce x", "--help"),
     ("train", "corpus.train = 100", "spaces"),
     ("train", "corpus.train= 100", "spaces"),

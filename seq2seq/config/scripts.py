@@ -147,19 +147,11 @@ class TranslatorSettings(Settings):
     """Checkpoint folder, or run folder (for its best checkpoint)."""
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     more_checkpoints: list[Place] = field(default_factory=list)
-    """Other checkpoints, for an ensemble or an average; all must have the same vocabularies."""
-    average: bool = False
-    """Whether to average the weights of the checkpoints, which should be of one training, instead
-    of using the checkpoints as an ensemble."""
+    """Other checkpoints, for an ensemble; all must have the same vocabularies."""
     device: Device = "auto"
     """auto (cuda if available) | cpu | cuda."""
     precision: Precision = "auto"
     """Precision of matrix products: auto (bf16 where it is fast, otherwise fp32) | fp32 | bf16."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.average and not self.more_checkpoints:
-            raise UserError("average=true needs other checkpoints; set more_checkpoints=[...].")
 
 
 @dataclass(kw_only=True)

@@ -51,15 +51,6 @@ class Ensemble(nn.Module):
         return {part: sum(of_model[part] for of_model in counts) for part in counts[0]}
 
 
-@torch.no_grad()
-def average_weights(models: Sequence[TranslationModel]) -> TranslationModel:
-    """Set the weights of the first model to the mean over ``models``; return that model."""
-    # Each parameter comes once, even if two layers share it.
-    for first, *others in zip(*(model.parameters() for model in models), strict=True):
-        first.copy_(torch.stack([first, *others]).mean(dim=0))
-    return models[0]
-
-
 class StepScores(NamedTuple):
     """Results of one step for each row."""
 

@@ -43,7 +43,7 @@ def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evalu
 
     With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``, in
     ``config.output`` or else in ``evaluations`` of the run folder. Several checkpoints are
-    evaluated as an ensemble or average: the folder's name then ends in ``-ensemble2`` or the like,
+    evaluated as an ensemble: the folder's name then ends in ``-ensemble2`` or the like,
     and the run folder is that of the first checkpoint. The evaluations are returned test set by
     test set, in the order of ``EvaluateConfig.searches``. Translations that a folder already holds
     are scored again, but not made again. The processes of ``group`` divide the sentences. The first
@@ -86,13 +86,13 @@ def _evaluate_system(config: EvaluateConfig, system: "_System") -> list[Evaluati
 
 @dataclass(frozen=True)
 class _System:
-    """The system under evaluation: one checkpoint, an ensemble, or a weight average."""
+    """The system under evaluation: one checkpoint, or an ensemble."""
 
     config: EvaluateConfig
     translator: Translator
     checkpoints: list[Checkpoint]
     suffix: list[str]
-    """Suffix of folder names: ``["ensemble2"]`` or ``["average3"]``; [] for a single checkpoint."""
+    """Suffix of folder names: ``["ensemble2"]`` or the like; [] for a single checkpoint."""
 
     @classmethod
     def load(cls, config: EvaluateConfig) -> "_System":
@@ -103,15 +103,14 @@ class _System:
         scoring = config.evaluation.for_languages(corpus.source, corpus.target)
         signatures(scoring.tokenize)  # a missing tokenizer is found before any work
         config = replace(config, evaluation=scoring)
-        translator = Translator.of(checkpoints, config.precision, config.average)
+        translator = Translator.of(checkpoints, config.precision)
         translator.as_written = True
         if config.no_unk and isinstance(translator.source.tokenizer, SentencePieceTokenizer):
             raise UserError(
                 f"no_unk=true needs a vocabulary of words, but {checkpoints[0].directory} has one "
                 "of subwords; remove no_unk."
             )
-        kind = "average" if config.average else "ensemble"
-        suffix = [f"{kind}{len(paths)}"] if len(paths) > 1 else []
+        suffix = [f"ensemble{len(paths)}"] if len(paths) > 1 else []
         system = cls(config, translator, checkpoints, suffix)
         if config.output is None and system.output.is_symlink():  # in a stranger's run folder
             raise UserError(f"{system.output} is a link and is not followed; set output=FOLDER.")

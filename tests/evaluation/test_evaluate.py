@@ -70,21 +70,20 @@ def test_what_the_search_said_of_each_line_is_kept(run, tmp_path, monkeypatch):
 def test_several_checkpoints_are_one_system_of_another_name(run, tmp_path, searches):
     last = str(newest_checkpoints(run)[0])
     (alone,) = evaluate(settings(run, output=str(tmp_path)))
-    for average, name in ((False, "ensemble2"), (True, "average2")):
-        config = settings(run, more_checkpoints=[last], average=average, output=str(tmp_path))
-        (together,) = evaluate(config)
-        assert together.directory.name == f"test-greedy-{name}"
-        assert together.record.system == f"attention-{name}"
-        # Of one training, whose seed and record are thus those of all.
-        assert together.record.seed == alone.record.seed
-        assert together.record.training == alone.record.training
-        models, parameters = 1 if average else 2, alone.record.parameters.items()
-        assert together.record.parameters == {part: models * n for part, n in parameters}
-        for place, member in zip((run, last), together.record.members, strict=True):
-            state = load_checkpoint(Path(place), torch.device("cpu")).state
-            assert member.update == state.progress.update
-        assert evaluate(config)[0].record == together.record
-    assert len(searches) == 3
+    config = settings(run, more_checkpoints=[last], output=str(tmp_path))
+    (together,) = evaluate(config)
+    assert together.directory.name == "test-greedy-ensemble2"
+    assert together.record.system == "attention-ensemble2"
+    # Of one training, whose seed and record are thus those of all.
+    assert together.record.seed == alone.record.seed
+    assert together.record.training == alone.record.training
+    parameters = {part: 2 * n for part, n in alone.record.parameters.items()}
+    assert together.record.parameters == parameters
+    for place, member in zip((run, last), together.record.members, strict=True):
+        state = load_checkpoint(Path(place), torch.device("cpu")).state
+        assert member.update == state.progress.update
+    assert evaluate(config)[0].record == together.record
+    assert len(searches) == 2
 
 
 def test_an_evaluation_is_scored_again_but_not_translated(run, tmp_path, searches):
