@@ -193,8 +193,6 @@ def test_other_test_texts_are_refused_before_any_training(tmp_path):
     words += [f"data={tmp_path}/data", f"output={tmp_path}/outputs", "experiment=smoke"]
     with pytest.raises(UserError, match=r"test .*no-attention"):
         reproduce(*words, "+systems.no-attention.corpus.seed=2")
-    with pytest.raises(UserError, match=r"decoding\.replace_unknown .*no-attention"):
-        reproduce(*words, "decoding.replace_unknown=true")
     for name in ("a", "b"):
         write_reversal_corpus(tmp_path / name, 20)
     for test in (tmp_path / "b").glob("test.*"):

@@ -7,13 +7,7 @@ from seq2seq.config.checks import Count, Natural, Settings, between, one_of, ris
 from seq2seq.errors import UserError
 
 Beam = Annotated[int, between(1, 10_000)]
-SEARCH_NAMES = {
-    "length_penalty": "length-penalty",
-    "max_ratio": "ratio",
-    "max_extra": "extra",
-    "forbid_unknown": "no-unk",
-    "replace_unknown": "replaced",
-}
+SEARCH_NAMES = {"length_penalty": "length-penalty", "max_ratio": "ratio", "max_extra": "extra"}
 """Setting -> label that DecodingConfig.name appends when the setting differs from its default."""
 TOKENIZERS = ("13a", "zh", "ja-mecab", "ko-mecab", "flores200", "spm", "intl", "char", "none")
 BLEU_TOKENIZERS = {
@@ -58,11 +52,6 @@ class DecodingConfig(Settings):
     """
     max_extra: Annotated[int, between(1, 1_000_000)] = 10
     """Number of pieces added to the maximum length of a hypothesis; see max_ratio."""
-    forbid_unknown: bool = False
-    """Whether the search excludes ``<unk>``."""
-    replace_unknown: bool = False
-    """Whether to replace each ``<unk>`` by the source piece with the largest attention weight;
-    needs attention and a vocabulary of words."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,7 +63,7 @@ class DecodingConfig(Settings):
 
     @property
     def name(self) -> str:
-        """Name of this search in folders and tables, such as ``greedy`` or ``beam5-no-unk``.
+        """Name of this search in folders and tables, such as ``greedy`` or ``beam5-ratio3``.
 
         Searches whose results may differ have different names.
         """
@@ -82,8 +71,7 @@ class DecodingConfig(Settings):
         for key, word in SEARCH_NAMES.items():
             value = getattr(self, key)
             if value != getattr(DecodingConfig, key):
-                number = repr(value).removesuffix(".0")
-                words.append(word if isinstance(value, bool) else word + number)
+                words.append(word + repr(value).removesuffix(".0"))
         return "-".join(words)
 
 

@@ -203,8 +203,6 @@ class EvaluateConfig(TranslatorSettings):
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     beams: Annotated[list[Beam], distinct] | None = None
     """Beam widths to search with, 1 for greedy search; null for only ``decoding.beam``."""
-    no_unk: bool = False
-    """Whether to repeat each search without ``<unk>``, as in Bahdanau et al. 2014, Table 1."""
     hypotheses: Place | None = None
     """File of translations to score instead of a checkpoint's, one per line of ``source``."""
     system: str | None = None
@@ -238,7 +236,7 @@ class EvaluateConfig(TranslatorSettings):
         for key in () if self.hypotheses is None else ("source", "reference", "system", "output"):
             if not getattr(self, key):
                 raise UserError(f"hypotheses=FILE needs {key}; set {key}=... as well.")
-        searched = ("beams", "no_unk", "more_checkpoints", "maps")
+        searched = ("beams", "more_checkpoints", "maps")
         for key in () if self.hypotheses is None else searched:
             if getattr(self, key):
                 raise UserError(f"{key} needs a checkpoint, not hypotheses=FILE; remove {key}.")
@@ -261,13 +259,8 @@ class EvaluateConfig(TranslatorSettings):
             raise UserError(f"system={self.system} has a slash; choose a name without one.")
 
     def searches(self) -> list[DecodingConfig]:
-        """List one search per beam; with ``no_unk``, the same search without <unk> follows each."""
-        unknown = [False, True] if self.no_unk else [self.decoding.forbid_unknown]
-        return [
-            replace(self.decoding, beam=beam, forbid_unknown=forbidden)
-            for beam in self.beams or [self.decoding.beam]
-            for forbidden in unknown
-        ]
+        """List one search per beam."""
+        return [replace(self.decoding, beam=beam) for beam in self.beams or [self.decoding.beam]]
 
 
 @dataclass(kw_only=True)

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from seq2seq.config import DecodingConfig
-from seq2seq.data.vocabulary import BOS, PAD, UNK
+from seq2seq.data.vocabulary import BOS, PAD
 from seq2seq.model.decoder import DecoderState
 from seq2seq.model.encoder import Source
 from seq2seq.model.layers import to_float32
@@ -193,11 +193,6 @@ class SearchResult:
     capped: bool
     seen: Seen | None = field(default=None, compare=False)
     """None without ``choices``."""
-
-
-def banned_pieces(config: DecodingConfig) -> list[int]:
-    """Return the ids that search never writes: PAD, BOS and, if forbidden, UNK."""
-    return [PAD, BOS, UNK] if config.forbid_unknown else [PAD, BOS]
 
 
 def length_caps(

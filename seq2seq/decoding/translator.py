@@ -261,8 +261,6 @@ class Translator:
     def _translate(
         self, text: list[str], config: DecodingConfig, wanted: _Wanted, first_line: int, bar: tqdm
     ) -> list[Hypothesis]:
-        if config.replace_unknown:
-            self.require_attention("replace_unknown")
         read = [self.read(sentence, line) for line, sentence in enumerate(text, first_line)]
         hypotheses = [Hypothesis("", 0.0, 0.0, [], False, source=sentence) for sentence in text]
         batches = _batches([(len(pieces),) for pieces in read], config.batch_size)
@@ -367,8 +365,8 @@ class Translator:
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for pieces in read]
         source = self._padded(ids)
         forced = self.target.vocabulary.encode(wanted.prefix)
-        attend = self.model.attends and (wanted.attention or config.replace_unknown)
-        allowed = len(self.target.vocabulary) - (3 if config.forbid_unknown else 2)
+        attend = self.model.attends and wanted.attention
+        allowed = len(self.target.vocabulary) - 2  # but <pad> and <s>
         choices = min(wanted.choices, allowed) if attend or wanted.choices else None
         results = beam_search(self.model, source, lengths, config, forced, choices)
         hypotheses, tokenizers = [], (self.source.tokenizer, self.target.tokenizer)
@@ -385,9 +383,7 @@ class Translator:
                     attention = result.seen.weights[: len(result.ids), : len(ended)].clone().cpu()
                 if wanted.choices and result.seen:
                     listed = self._listed(result.seen)
-                found = make_hypothesis(
-                    result, self.target, ended, attention, config.replace_unknown, wanted.prefix
-                )
+                found = make_hypothesis(result, self.target, ended, attention, wanted.prefix)
                 found = replace(found, choices=listed, unknown=list(missing), source=texts[place])
                 n_best.append(replace(found, tokenizers=tokenizers) if attend else found)
             hypotheses.append(replace(n_best[0], alternatives=n_best[1:]))
@@ -452,22 +448,15 @@ def make_hypothesis(
     target: TextCodec,
     source_pieces: list[str],
     weights: Float[Tensor, "T S"] | None,
-    replace_unknown: bool,
     prefix: Sequence[str] = (),
 ) -> Hypothesis:
     """Turn a search result into a :class:`Hypothesis`, with its text.
 
     ``source_pieces`` end with ``</s>``. The text begins with ``prefix``, unchanged even where the
-    model reads ``<unk>``. With ``replace_unknown`` and ``weights``, each ``<unk>`` after it is
-    replaced by the source piece with the largest weight.
+    model reads ``<unk>``.
     """
     pieces = target.pieces(result.ids)
     pieces[: len(prefix)] = prefix[: len(pieces)]
-    if weights is not None and replace_unknown:
-        strongest = weights[:, :-1].argmax(dim=1).tolist()  # the end of the sentence is no word
-        for position in range(len(prefix), len(pieces)):
-            if pieces[position] == SPECIALS[UNK]:
-                pieces[position] = source_pieces[strongest[position]]
     # A vocabulary may hold pieces with line ends in them; a hypothesis is always one line.
     text = " ".join(target.tokenizer.detokenize(pieces).splitlines())
     read = [] if weights is None else source_pieces

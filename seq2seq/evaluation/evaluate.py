@@ -17,7 +17,6 @@ from seq2seq.checkpoint import Checkpoint, load_checkpoint, read_config
 from seq2seq.config import DecodingConfig, EvaluateConfig, TrainConfig, known_settings
 from seq2seq.data.leaks import read_learned, warn_if_learned
 from seq2seq.data.text import ParallelText, content_digest, read_aligned, read_references
-from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import UNK
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
@@ -50,8 +49,7 @@ def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evalu
     process writes; the others return [].
 
     UserError if a checkpoint, test set or text does not exist, if checkpoints do not fit together,
-    if texts do not align, if ``no_unk`` is set for a model of subwords, or if a folder holds the
-    evaluation of another system, text or search.
+    if texts do not align, or if a folder holds the evaluation of another system, text or search.
     """
     if config.hypotheses is not None:
         return [_evaluate_given(config)] if group.is_first else []
@@ -105,11 +103,6 @@ class _System:
         config = replace(config, evaluation=scoring)
         translator = Translator.of(checkpoints, config.precision)
         translator.as_written = True
-        if config.no_unk and isinstance(translator.source.tokenizer, SentencePieceTokenizer):
-            raise UserError(
-                f"no_unk=true needs a vocabulary of words, but {checkpoints[0].directory} has one "
-                "of subwords; remove no_unk."
-            )
         suffix = [f"ensemble{len(paths)}"] if len(paths) > 1 else []
         system = cls(config, translator, checkpoints, suffix)
         if config.output is None and system.output.is_symlink():  # in a stranger's run folder

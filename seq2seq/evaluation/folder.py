@@ -69,9 +69,8 @@ class Evaluation:
 
     @cached_property
     def pools(self) -> dict[str, Pool]:
-        scored = self.texts.reference_scores
         sizes = source_lengths(self.texts.sources, self.settings.unit)
-        return lengths.length_pools(sizes, self.settings, scored.known if scored else None)
+        return lengths.length_pools(sizes, self.settings)
 
     @cached_property
     def rows(self) -> list[ScoreRow]:

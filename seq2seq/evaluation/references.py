@@ -11,8 +11,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seq2seq.data.tokenization import SentencePieceTokenizer
-from seq2seq.data.vocabulary import UNK
 from seq2seq.decoding.hypothesis import attention_by_word
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
@@ -40,14 +38,8 @@ def score_references(
         if attends:
             entropies[forced.line] = attention_entropy(forced.weights)
             distances[forced.line] = off_diagonal(forced.weights)
-    known = None
-    if not isinstance(translator.source.tokenizer, SentencePieceTokenizer):
-        known = [
-            UNK not in [*translator.source.encode(source), *translator.target.encode(reference)]
-            for source, reference in zip(sources, references, strict=True)
-        ]
     focus = (entropies, distances) if attends else (None, None)
-    return ReferenceScores(log_probabilities, pieces, known, losses, *focus)
+    return ReferenceScores(log_probabilities, pieces, losses, *focus)
 
 
 def attention_entropy(weights: Float[Tensor, "T S"]) -> float:

@@ -10,8 +10,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from seq2seq.config import DecodingConfig, ExplainConfig
-from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
-from seq2seq.decoding.decoder_session import banned_pieces, length_caps
+from seq2seq.data.vocabulary import BOS, EOS, PAD, SPECIALS
+from seq2seq.decoding.decoder_session import length_caps
 from seq2seq.decoding.translator import Translator
 from seq2seq.drawing import map_figure, render, short
 from seq2seq.errors import UserError
@@ -69,7 +69,7 @@ def greedy_steps(model: TranslationModel, ids: list[int]) -> list[WordStep]:
         watched = source.scores if model.attends else None
         scores = None if watched is None else watched[0, 0]
         probabilities = logits.softmax(dim=1)[0]
-        logits[:, banned_pieces(search)] = -torch.inf
+        logits[:, [PAD, BOS]] = -torch.inf
         token = int(logits.argmax())
         looked = weights[0] if model.attends else None
         query, context = seen.pop()

@@ -67,10 +67,9 @@ def test_languages_choose_what_is_not_set(languages, tokenize, unit):
 
 def test_each_setting_that_may_change_what_is_found_changes_the_name():
     """And no two of them to the same one, though their values are the same."""
-    flags = dict.fromkeys(("forbid_unknown", "replace_unknown"), True)
     numbers = dict.fromkeys(("beam", "max_extra"), 3)
     shares = dict.fromkeys(("length_penalty", "max_ratio"), 0.5)
-    found = {**flags, **numbers, **shares}
+    found = {**numbers, **shares}
     assert found.keys() == {f.name for f in fields(DecodingConfig)} - {"n_best", "batch_size"}
     searches = [DecodingConfig(**{key: value}) for key, value in found.items()]
     searches += [DecodingConfig(length_penalty=0.3 + more) for more in (0, 1e-9)]
@@ -90,7 +89,6 @@ GIVEN = {"hypotheses": "h", "source": "s", "reference": "r", "system": "x", "out
         ({**GIVEN, "system": "a/b"}, "system=a/b"),
         *(({**GIVEN, key: [1]}, f"^{key}") for key in ("beams", "maps")),
         ({**GIVEN, "more_checkpoints": ["c"]}, "^more_checkpoints"),
-        ({**GIVEN, "no_unk": True}, "^no_unk"),
         ({**GIVEN, "decoding": DecodingConfig(length_penalty=0.5)}, "^decoding"),
         ({"checkpoint": "c", "system": "x"}, "system"),
         ({"checkpoint": "c", "source": "s"}, "reference"),
@@ -103,10 +101,9 @@ def test_evaluations_that_contradict_themselves(settings, key):
         EvaluateConfig(**settings)
 
 
-def test_searches_are_one_for_each_beam_and_with_no_unk_two():
+def test_searches_are_one_for_each_beam():
     decoding = DecodingConfig(beam=3, batch_size=7)
     config = EvaluateConfig(checkpoint="c", decoding=decoding)
     assert config.searches() == [decoding]
-    config = EvaluateConfig(checkpoint="c", decoding=decoding, beams=[1, 4], no_unk=True)
-    names = [search.name for search in config.searches()]
-    assert names == ["greedy", "greedy-no-unk", "beam4", "beam4-no-unk"]
+    config = EvaluateConfig(checkpoint="c", decoding=decoding, beams=[1, 4])
+    assert [search.name for search in config.searches()] == ["greedy", "beam4"]

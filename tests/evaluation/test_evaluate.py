@@ -19,7 +19,6 @@ from helpers.toy_evaluation import SETTINGS, settings
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
 from seq2seq.config import DecodingConfig, EvaluateConfig, EvaluationConfig
-from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.evaluation import evaluate as stage
@@ -184,23 +183,12 @@ def test_a_result_is_never_replaced_by_one_of_something_else(run, other_checkpoi
     assert elsewhere.texts.sources == ["a b", "", "c d e"]
 
 
-def test_both_columns_of_table_1_come_from_two_searches(run, tmp_path, monkeypatch, caplog):
+def test_pieces_that_the_vocabularies_lack_are_counted(run, tmp_path, caplog):
     texts = own_text(tmp_path, source="a b\na zebra c\nc d e\n")
     (tmp_path / "own.ref").write_text("B A\nC A\nDEER D C\n", encoding="utf-8")
-    config = settings(run, no_unk=True, output=str(tmp_path), **texts)
     with caplog.at_level("INFO"):
-        ordinary, without = evaluate(config)
+        evaluate(settings(run, output=str(tmp_path), **texts))
     assert "own: the model's vocabularies lack 13%" in caplog.messages[0]
-    assert ordinary.directory.name == "own-greedy"
-    assert without.directory.name == "own-greedy-no-unk"
-    assert without.record.config["decoding"]["forbid_unknown"]
-    assert not any("<unk>" in line for line in without.texts.hypotheses)
-    for evaluation in (ordinary, without):
-        assert evaluation.texts.reference_scores.known == [True, False, False]
-        assert (evaluation.rows[-1].words, evaluation.rows[-1].sentences) == ("no unknown words", 1)
-    monkeypatch.setattr(stage, "SentencePieceTokenizer", WhitespaceTokenizer)
-    with pytest.raises(UserError, match="no_unk=true"):  # of subwords
-        evaluate(config)
 
 
 def test_the_training_text_is_neither_read_nor_needed(run, tmp_path):

@@ -59,14 +59,6 @@ def test_each_reference_has_the_log_probability_of_the_models_alone(trained, cou
             assert value is None
 
 
-def test_words_out_of_the_vocabulary_are_marked_on_either_side(translator):
-    found = score_references(
-        translator, ["a b", "a z", "a b", "", "<unk>"], ["B A", "A", "B Z", "", "A"], 64
-    )
-    assert found.known == [True, False, False, True, False]
-    assert found.pieces == [3, 2, 3, 0, 2]
-
-
 def map_of(translator: Translator, source: str, hypothesis: str) -> list[AttentionMap]:
     return draw_maps(translator, Translations([source], [""], [hypothesis], []), [0], 1)
 

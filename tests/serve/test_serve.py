@@ -16,7 +16,7 @@ from helpers.commands import ROOT, quick
 from helpers.tiny_translator import SENTENCES, save_tiny
 from helpers.word_models import save_words
 
-from seq2seq.config import DecodingConfig, ServeConfig
+from seq2seq.config import ServeConfig
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.serve import server
@@ -257,12 +257,6 @@ def test_systems_of_different_languages_do_not_share_a_page(runs, tmp_path):
     words = save_words(tmp_path / "words", "fixed")
     with pytest.raises(UserError, match="languages"):
         Service.load(ServeConfig(checkpoint=[str(runs["a"]), str(words)]))
-
-
-def test_a_search_that_a_model_cannot_do_is_refused_at_the_start(tmp_path):
-    words, search = save_words(tmp_path, "fixed"), DecodingConfig(replace_unknown=True)
-    with pytest.raises(UserError, match="replace_unknown"):
-        Service.load(ServeConfig(checkpoint=[str(words)], decoding=search))
 
 
 def test_models_of_one_name_each_answer_for_themselves(tmp_path):
