@@ -247,8 +247,6 @@ def test_texts_in_lists_and_groups_are_taken_as_they_are_written(monkeypatch):
     config = compose_config("train", ["experiment=own_text", "corpus.directory=~/t"])
     assert config.corpus.directory == "/home/me/t"
     assert composition.quoted(["name=1_0,2_0", "--multirun"])[0] == "name='1_0','2_0'"
-    for text in ("'tis [late], he said", "[Applause]", "'Hello.'", "null", "{a}"):
-        assert compose_config("explain", ["checkpoint=c", f"text={text}"]).text == text
 
 
 @pytest.mark.parametrize(

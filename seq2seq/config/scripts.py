@@ -163,8 +163,6 @@ class TranslateConfig(TranslatorSettings):
     """Text file, one sentence per line; - for standard input."""
     hypotheses: Place | None = "-"
     """File for the translations, one line per input line; - for standard output, null for none."""
-    prefix: str = ""
-    """Beginning of each translation; the search writes the rest."""
     n_best_list: Place | None = None
     """File for the ``decoding.n_best`` hypotheses of each line, in Moses' format without features:
     ``line number from 0 ||| text ||| score``; - for standard output."""

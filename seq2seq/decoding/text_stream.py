@@ -40,7 +40,6 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
     found = translator.stream(
         lines,
         config.decoding,
-        prefix=config.prefix,
         attention=config.alignments is not None,
         chunk=config.chunk,
         progress="" if shown else "translating",
@@ -114,9 +113,7 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
         try:
             line = input(f"{translator.source.language}> ")
             typing = False
-            found = translator.translate(
-                line, config.decoding, prefix=config.prefix, attention=links, first_line=number
-            )
+            found = translator.translate(line, config.decoding, attention=links, first_line=number)
         except EOFError:
             print()
             return
