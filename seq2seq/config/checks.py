@@ -261,6 +261,7 @@ class Settings:
 
 REMOVED = {f"decoding.{key}" for key in ("sample", "temperature", "top_k", "top_p", "seed")}
 REMOVED |= {"decoding.forbid_unknown", "decoding.replace_unknown", "training.adapt_threads"}
+REMOVED |= {"corpus.sample"}
 """Settings of earlier versions, which stored configs and records may hold."""
 
 

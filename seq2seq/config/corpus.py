@@ -1,6 +1,6 @@
 """Settings of the parallel corpus and of its tokenization."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import permutations
 from pathlib import Path
 from typing import Annotated
@@ -97,19 +97,6 @@ class EuroparlCorpus(CleanedCorpus):
     kind: str = "europarl"
     source: Annotated[str, one_of("en", "fr")] = "en"
     target: Annotated[str, one_of("en", "fr")] = "fr"
-    sample: Annotated[str, one_of("study")] | None = None
-    """study (the pairs and splits of docs/study.md, found in the archive by their hashes) | null
-    (the archive, cleaned and split)."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        cleaning = [one for one in fields(self) if one.name in CleanedCorpus.__annotations__]
-        for one in cleaning if self.sample else ():
-            if (value := getattr(self, one.name)) != one.default:
-                raise UserError(
-                    f"corpus.{one.name}={value} does not change corpus.sample={self.sample}, which "
-                    "has pairs of its own; remove it, or set corpus.sample=null."
-                )
 
 
 @dataclass(kw_only=True)

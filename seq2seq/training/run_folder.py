@@ -32,7 +32,6 @@ NOT_PART_OF_A_RUN = (
     "tokenization.workers",
     "corpus.mirror",
     "corpus.directory",
-    "corpus.sample",
     "training.device",
     "training.keep_epochs",
     "training.keep_last",

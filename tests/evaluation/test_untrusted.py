@@ -75,7 +75,6 @@ CRAFTED = [
     config(corpus("files", directory="FOLDER/corpus", valid_pairs=None, test_pairs=None)),
     config(corpus("mtdata", test=["../../../evil"])),
     *(config(corpus(kind, mirror="file://FOLDER/")) for kind in ("europarl", "multi30k")),
-    config(corpus("europarl", directory="FOLDER", sample="study")),
     config({"data": "FOLDER", "output": "FOLDER", "name": "../../evil"}),
     config({"system": "../evil", "systems": {"../evil": {}, "no-attention": {}}}),
     swell,
