@@ -260,17 +260,17 @@ class Settings:
 
 
 REMOVED = {f"decoding.{key}" for key in ("sample", "temperature", "top_k", "top_p", "seed")}
-REMOVED |= {"decoding.forbid_unknown", "decoding.replace_unknown", "training.adapt_threads"}
-REMOVED |= {"corpus.sample"}
+REMOVED |= {"training.adapt_threads"}
 """Settings of earlier versions, which stored configs and records may hold."""
 
 
-def known_settings(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def known_settings(config: dict[str, Any]) -> dict[str, Any]:
     """Return a stored config, as nested JSON, without settings that this version has removed."""
     return {
-        key: known_settings(value, f"{prefix}{key}.") if isinstance(value, dict) else value
-        for key, value in config.items()
-        if f"{prefix}{key}" not in REMOVED
+        group: {key: own[key] for key in own if f"{group}.{key}" not in REMOVED}
+        if isinstance(own, dict)
+        else own
+        for group, own in config.items()
     }
 
 

@@ -81,9 +81,6 @@ class CleanedCorpus(CorpusConfig):
     max_words: Count = 100
     """Maximum number of words on each side of a pair; cleaning drops longer pairs before the text
     is split."""
-    max_ratio: Annotated[float, between(1)] = 3.0
-    """Maximum ratio of the longer side of a pair to the shorter side, in words; cleaning drops
-    pairs with a larger ratio."""
     valid_pairs: Count = 2_000
     """Number of validation pairs, chosen by a hash of the source sentence."""
     test_pairs: Count = 4_000
@@ -202,13 +199,11 @@ class TokenizationConfig(Settings):
     """Minimum count of a word in training; rarer words become ``<unk>`` (moses, whitespace)."""
     joint: bool = False
     """Whether both languages share one subword model (sentencepiece)."""
-    source_normalization: Normalization | None = None
-    """Normalisation of the source (sentencepiece): identity (keeps every character) | nfkc |
-    nmt_nfkc (nfkc, and control characters are removed); null for nmt_nfkc. White space always
-    becomes single spaces."""
     target_normalization: Normalization | None = None
-    """Normalisation of the target, and with ``joint`` also of the source; null for identity. A
-    model cannot write a character that the normalisation removes."""
+    """Normalisation of the target, and with ``joint`` also of the source (sentencepiece): identity
+    (keeps every character) | nfkc | nmt_nfkc (nfkc, and control characters are removed; always
+    that of the source without ``joint``); null for identity. White space always becomes single
+    spaces. A model cannot write a character that the normalisation removes."""
     max_pieces: Count = 250
     """Maximum number of pieces on each side of a training or validation pair; longer pairs are left
     out. In translation, a longer line is cut."""
@@ -222,7 +217,12 @@ class TokenizationConfig(Settings):
             raise UserError("tokenization.vocabulary_size is null; sentencepiece needs a number.")
         if self.joint and self.kind != "sentencepiece":
             raise UserError("tokenization.joint=true needs tokenization.kind=sentencepiece.")
-        subwords, target = self.kind == "sentencepiece", self.target_normalization or "identity"
-        source = target if self.joint else self.source_normalization or "nmt_nfkc"
-        self.source_normalization = source if subwords else None
-        self.target_normalization = target if subwords else None
+        target = self.target_normalization or "identity"
+        self.target_normalization = target if self.kind == "sentencepiece" else None
+
+    @property
+    def source_normalization(self) -> str | None:
+        """Normalisation of the source; None without subwords."""
+        if self.joint or self.kind != "sentencepiece":
+            return self.target_normalization
+        return "nmt_nfkc"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from seq2seq.config.checks import Count, Natural, Settings, between, one_of, rising
+from seq2seq.config.checks import Count, Settings, between, one_of, rising
 from seq2seq.errors import UserError
 
 Beam = Annotated[int, between(1, 10_000)]
@@ -79,6 +79,8 @@ class DecodingConfig(Settings):
 class EvaluationConfig(Settings):
     """Settings of the scoring: length buckets, bootstrap, tokenization for BLEU."""
 
+    seed = 12_345  # of the bootstrap; no setting
+    confidence = 0.95  # level of the intervals; no setting
     length_unit: Annotated[str, one_of(*UNITS)] | None = None
     """Unit of source length: words (between spaces) | characters (spaces do not count). null:
     in ``compare``, the unit of the evaluations; elsewhere characters for the source languages bo,
@@ -88,10 +90,6 @@ class EvaluationConfig(Settings):
     sentences. null for 10, 20, 30, 40, 50 and 60 words, or for 20, 40, ..., 120 characters."""
     bootstrap: Annotated[int, between(100, 1_000_000)] = 1_000
     """Number of bootstrap resamples for intervals and paired tests."""
-    seed: Natural = 12_345
-    """Seed of the bootstrap."""
-    confidence: Annotated[float, between(0.5, 0.999)] = 0.95
-    """Confidence level of the intervals."""
     tokenize: Annotated[str, one_of(*TOKENIZERS)] | None = None
     """Tokenizer of sacreBLEU, also for dev BLEU: 13a (the usual one) | zh | ja-mecab | ko-mecab |
     flores200 | spm | intl | char | none (splits at spaces, for tokenized text). null: by target

@@ -72,8 +72,6 @@ class AttentionConfig(Settings):
     Luong et al. 2015)."""
     slots: Size = 8
     """Number of vectors into which the kinds slots, linear, elu and delta write the source."""
-    positions: Size = 100
-    """Number of source positions that the kind location covers; later positions get weight 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

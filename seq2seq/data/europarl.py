@@ -8,7 +8,7 @@ from pathlib import Path
 
 from seq2seq.config import EuroparlCorpus
 from seq2seq.data.download import fetch
-from seq2seq.data.splits import clean_and_split, made_text
+from seq2seq.data.splits import MAX_RATIO, clean_and_split, made_text
 from seq2seq.data.text import TextFolder, find_file, find_test_names
 from seq2seq.errors import UserError
 from seq2seq.files import BLOCK, file_digest, file_state
@@ -28,7 +28,7 @@ def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFol
     if raw is not None and find_test_names(raw, (config.source, config.target)):
         return raw, None
     files = [] if raw is None else _raw_files(raw)
-    sizes = (config.max_words, float(config.max_ratio), config.valid_pairs, config.test_pairs)
+    sizes = (config.max_words, MAX_RATIO, config.valid_pairs, config.test_pairs)
     own = [file_state(path) for path in files]
 
     def fill(folder: Path) -> None:

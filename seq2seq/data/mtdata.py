@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq.config import MtdataCorpus, nearest
-from seq2seq.data.splits import clean_and_split, made_text
+from seq2seq.data.splits import MAX_RATIO, clean_and_split, made_text
 from seq2seq.data.text import LineWriter, TextFolder
 from seq2seq.errors import UserError
 
@@ -46,7 +46,7 @@ def text_folder(config: MtdataCorpus, own: Path | None, home: Path) -> TextFolde
             f"mtdata list -id -l {config.source}-{config.target} prints the ids."
         )
     languages = config.source, config.target
-    sizes = (config.max_words, float(config.max_ratio), config.valid_pairs, config.test_pairs)
+    sizes = (config.max_words, MAX_RATIO, config.valid_pairs, config.test_pairs)
 
     def fill(folder: Path) -> None:
         texts = {f"test_{name}": [name] for name in config.test} | {"raw": config.train}

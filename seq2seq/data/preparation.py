@@ -100,9 +100,8 @@ def prepare(
     hashes = text.hashes()
     options = asdict(tokenization)
     del options["workers"]
-    for side in SIDES:  # so that folders older than this setting stay valid
-        if options[f"{side}_normalization"] in (None, "nmt_nfkc"):
-            del options[f"{side}_normalization"]
+    if options["target_normalization"] in (None, "nmt_nfkc"):
+        del options["target_normalization"]  # so that folders older than this setting stay valid
     recipe = {  # exactly the inputs that decide the content of the folder
         "format": FORMAT,
         "languages": [text.source_language, text.target_language],

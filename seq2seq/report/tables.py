@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seq2seq.config import flatten
-from seq2seq.data.text import SIDES
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import FEW, ScoreRow
@@ -341,8 +340,9 @@ def notes(comparison: Comparison) -> list[str]:
         remarks.append(f"The configurations differ in {'; '.join(listed)}.")
     cut = flatten(comparison.systems[0].first.record.config or {})
     if cut.get("tokenization.kind") == "sentencepiece":  # version 0.2 knew only one rule
-        rules = [cut.get(f"tokenization.{s}_normalization", "nmt_nfkc") for s in SIDES]
-        remarks.append(f"Subwords: the source normalised by {rules[0]}, the target by {rules[1]}.")
+        target = cut.get("tokenization.target_normalization", "nmt_nfkc")
+        source = target if cut.get("tokenization.joint") else "nmt_nfkc"
+        remarks.append(f"Subwords: the source normalised by {source}, the target by {target}.")
     remarks.append(
         "; ".join(f"{name}: sacreBLEU `{text}`" for name, text in comparison.signatures.items())
         + "."

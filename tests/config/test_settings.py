@@ -20,10 +20,10 @@ from seq2seq.errors import UserError
 @pytest.mark.parametrize(
     ("schema", "data", "match"),
     [
-        (EvaluationConfig, {"seed": -1}, "seed=-1 .* at least 0"),
-        (EvaluationConfig, {"seed": True}, "seed=True is not of type int"),
-        (EvaluationConfig, {"confidence": float("nan")}, "confidence=nan .* 0.5 and 0.999"),
-        (OptimizerConfig, {"weight_decay": 10**400}, "weight_decay=.* out of"),
+        (OptimizerConfig, {"warmup_updates": -1}, "warmup_updates=-1 .* at least 0"),
+        (EvaluationConfig, {"bootstrap": True}, "bootstrap=True is not of type int"),
+        (DecodingConfig, {"max_ratio": float("nan")}, "max_ratio=nan .* 0 and 1000"),
+        (OptimizerConfig, {"learning_rate": 10**400}, "learning_rate=.* out of"),
         (FilesCorpus, {"kind": "files", "source": "x/../y", "target": "de"}, "source=x/../y"),
         (EvaluationConfig, {"length_buckets": [20, 10]}, "length_buckets"),
         (EvaluationConfig, {"boostrap": 100}, "boostrap .* bootstrap"),

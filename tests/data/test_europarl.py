@@ -77,12 +77,19 @@ def raw_text():
     pairs += [(s, " ".join(t.split()[::-1])) for s, t in rng.choices(pairs, k=50)]  # same source
     pairs += [(s.upper(), t) for s, t in rng.choices(pairs, k=50)]  # same but for capitals
     pairs += [(s.replace(" ", "  "), t) for s, t in rng.choices(pairs, k=50)]  # or for spacing
-    pairs += [("", "x"), ("x", " \u00a0"), ("", ""), ("a " * 21, "b " * 20), ("c " * 20, "d " * 20), ("a b\u2028c", "d")]
+    pairs += [
+        ("", "x"),
+        ("x", " \u00a0"),
+        ("", ""),
+        ("a " * 21, "b " * 20),
+        ("c " * 20, "d " * 20),
+        ("a b\u2028c", "d"),
+    ]
     rng.shuffle(pairs)
     return pairs
 
 
-CONFIG = EuroparlCorpus(max_words=20, max_ratio=3.0, valid_pairs=20, test_pairs=40)
+CONFIG = EuroparlCorpus(max_words=20, valid_pairs=20, test_pairs=40)
 
 
 def raw_files(folder, pairs):
@@ -167,7 +174,7 @@ def test_europarl_is_downloaded_cleaned_and_split_once(remote, tmp_path):
     assert report["archive"] == hashlib.sha256(content).hexdigest()
     assert load_corpus(config, tmp_path / "data") == corpus
     assert load_test_sets(config, tmp_path / "data") == corpus.tests
-    for change in ({"max_words": 30}, {"max_ratio": 2.0}, {"valid_pairs": 11}, {"test_pairs": 21}):
+    for change in ({"max_words": 30}, {"valid_pairs": 11}, {"test_pairs": 21}):
         other = load_corpus(dataclasses.replace(config, **change), tmp_path / "data")
         assert other.train.source.parent != made
     assert len(remote.requests) == 1

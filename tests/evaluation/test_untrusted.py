@@ -19,7 +19,7 @@ pytestmark = pytest.mark.unchecked
 CORPORA = {
     "grammar": {"seed": 1, "train": 9, "valid": 9, "test_per_bucket": 9, "max_words": 20},
     "multi30k": {},
-    "europarl": {"max_words": 9, "max_ratio": 3.0, "valid_pairs": 9, "test_pairs": 9},
+    "europarl": {"max_words": 9, "valid_pairs": 9, "test_pairs": 9},
     "mtdata": {"train": ["Statmt-a-1-deu-eng"], "valid": [], "test": []},
     "files": {"valid_pairs": 9, "test_pairs": 9},
 }

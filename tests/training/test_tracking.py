@@ -73,7 +73,8 @@ def test_a_resumed_training_continues_its_tracked_run(logger, folder, monkeypatc
 def test_a_training_that_fails_ends_its_tracked_run_too(logger, folder, monkeypatch):
     monkeypatch.setitem(sys.modules, logger, tracker := StandIn())
     monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "mine")
-    config = reversal_experiment(folder, logger=logger, max_nonfinite_updates=0)
+    monkeypatch.setattr("seq2seq.training.trainer.MOST_NONFINITE", 0)
+    config = reversal_experiment(folder, logger=logger)
     with pytest.raises(UserError, match="not finite"):
         train(with_optimizer(config, learning_rate=9e18))
     assert tracker.ended == 1
