@@ -43,7 +43,7 @@ OPTIONAL = {RNG, "tokenizer.source.model", "tokenizer.target.model"}
 OPTIMIZER_STATE = {
     torch.optim.Adam: ("exp_avg", "exp_avg_sq", "step"),
     torch.optim.Adadelta: ("acc_delta", "square_avg", "step"),
-    torch.optim.SGD: ("momentum_buffer",),
+    torch.optim.SGD: (),
 }
 """Optimizer -> names of the state tensors of each parameter.
 
@@ -119,7 +119,6 @@ def save_checkpoint(
                     f"{index}.{name}": value.detach().contiguous()
                     for index, values in optimizer.state_dict()["state"].items()
                     for name, value in values.items()
-                    if value is not None  # None: SGD's buffer if there is no momentum
                 }
                 save_file(moments, folder / OPTIMIZER)
             if unaveraged:
@@ -277,7 +276,7 @@ def load_optimizer(
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     (names,) = (names for kind, names in OPTIMIZER_STATE.items() if isinstance(optimizer, kind))
     state: dict[int, dict[str, Tensor]] = {}
-    if tensors:  # none for SGD without momentum, and before the first step
+    if tensors:  # none for SGD, and before the first step
         expected = {
             f"{i}.{name}": torch.zeros(()) if name == "step" else parameter
             for i, parameter in enumerate(parameters)

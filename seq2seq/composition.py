@@ -45,8 +45,6 @@ OF_REPRODUCE = set(inspect.get_annotations(schema.ReproduceConfig)) - {"systems"
 READ = SCHEMAS | dict.fromkeys(("prepare", "train"), schema.TrainConfig)
 """Script name -> dataclass of the settings that the script reads."""
 IN_QUOTES = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-SENTENCES = ("prefix",)
-"""Settings whose value is text as it is typed, brackets and quotes included."""
 REMEDIES = {
     "converted to Integer": "set a whole number",
     "converted to Float": "set a number",
@@ -134,8 +132,6 @@ def quoted(arguments: list[str]) -> list[str]:
         key, equals, value = argument.partition("=")
         if not equals or re.match(r"[-~]|\+*hydra[./]|$", key) or (several and "(" in value):
             return argument
-        if key.lstrip("+") in SENTENCES:
-            return f"{key}={QuotedString(value, Quote.single).with_quotes()}"
         if re.fullmatch(r"\[.*\]|\{.*\}", value, re.DOTALL):
             inner = value[1:-1]
             parts = re.findall(rf"(?:{IN_QUOTES}|[^,'\"])+", inner)

@@ -119,7 +119,7 @@ class TrainingRecord(Record):
 
 @dataclass
 class Member(Stored):
-    """One model of an ensemble or average."""
+    """One model of an ensemble."""
 
     system: str = ""
     seed: int | None = None
@@ -134,7 +134,7 @@ class EvaluationRecord(Record):
     training: TrainingRecord | None = None
     """Training of the model; None without a run.json, or if members come from several runs."""
     members: list[Member] = field(default_factory=list)
-    """Models of an ensemble or average; [] for a single model."""
+    """Models of an ensemble; [] for a single model."""
     corpus: str | None = None
     test_set: str | None = None
     search: str | None = None

@@ -1,6 +1,6 @@
 """Settings of the parallel corpus and of its tokenization."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
 from typing import Annotated
@@ -47,7 +47,7 @@ class CorpusConfig(Settings):
 
 @dataclass(kw_only=True)
 class GrammarCorpus(CorpusConfig):
-    """The embedded English-German grammar: no download, any size, gold alignments."""
+    """The embedded English-German grammar: no download, any size."""
 
     kind: str = "grammar"
     source: Annotated[str, one_of("en", "de")] = "en"
@@ -84,26 +84,10 @@ class EuroparlCorpus(CorpusConfig):
     max_words: Count = 100
     """Maximum number of words on each side of a pair; cleaning drops longer pairs before the text
     is split."""
-    max_ratio: Annotated[float, between(1)] = 3.0
-    """Maximum ratio of the longer side of a pair to the shorter side, in words; cleaning drops
-    pairs with a larger ratio."""
     valid_pairs: Count = 2_000
     """Number of validation pairs, chosen by a hash of the source sentence."""
     test_pairs: Count = 4_000
     """Number of test pairs, chosen by a hash of the source sentence."""
-    sample: Annotated[str, one_of("study")] | None = None
-    """study (the pairs and splits of docs/study.md, found in the archive by their hashes) | null
-    (the archive, cleaned and split)."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        cleaning = ("max_words", "max_ratio", "valid_pairs", "test_pairs")
-        for one in [one for one in fields(self) if self.sample and one.name in cleaning]:
-            if (value := getattr(self, one.name)) != one.default:
-                raise UserError(
-                    f"corpus.{one.name}={value} does not change corpus.sample={self.sample}, which "
-                    "has pairs of its own; remove it, or set corpus.sample=null."
-                )
 
 
 @dataclass(kw_only=True)
@@ -134,7 +118,7 @@ PACKED: tuple[list[str], ...] = ([], ["gz"], ["xz"])
 def endings(folder: Path) -> list[str]:
     """List the languages of a folder, which are the endings of its files ``train.*``, sorted."""
     names = [path.name.split(".")[1:] for path in folder.glob("train.?*") if path.is_file()]
-    return sorted({ending for ending, *packed in names if packed in PACKED} - {"align"})
+    return sorted({ending for ending, *packed in names if packed in PACKED})
 
 
 def in_words(folder: Path) -> str:
@@ -189,13 +173,11 @@ class TokenizationConfig(Settings):
     """Minimum count of a word in training; rarer words become ``<unk>`` (whitespace)."""
     joint: bool = False
     """Whether both languages share one subword model (sentencepiece)."""
-    source_normalization: Normalization | None = None
-    """Normalisation of the source (sentencepiece): identity (keeps every character) | nfkc |
-    nmt_nfkc (nfkc, and control characters are removed); null for nmt_nfkc. White space always
-    becomes single spaces."""
     target_normalization: Normalization | None = None
-    """Normalisation of the target, and with ``joint`` also of the source; null for identity. A
-    model cannot write a character that the normalisation removes."""
+    """Normalisation of the target, and with ``joint`` also of the source (sentencepiece): identity
+    (keeps every character) | nfkc | nmt_nfkc (nfkc, and control characters are removed; always
+    that of the source without ``joint``); null for identity. White space always becomes single
+    spaces. A model cannot write a character that the normalisation removes."""
     max_pieces: Count = 250
     """Maximum number of pieces on each side of a training or validation pair; longer pairs are left
     out. In translation, a longer line is cut."""
@@ -209,7 +191,12 @@ class TokenizationConfig(Settings):
             raise UserError("tokenization.vocabulary_size is null; sentencepiece needs a number.")
         if self.joint and self.kind != "sentencepiece":
             raise UserError("tokenization.joint=true needs tokenization.kind=sentencepiece.")
-        subwords, target = self.kind == "sentencepiece", self.target_normalization or "identity"
-        source = target if self.joint else self.source_normalization or "nmt_nfkc"
-        self.source_normalization = source if subwords else None
-        self.target_normalization = target if subwords else None
+        target = self.target_normalization or "identity"
+        self.target_normalization = target if self.kind == "sentencepiece" else None
+
+    @property
+    def source_normalization(self) -> str | None:
+        """Normalisation of the source; None without subwords."""
+        if self.joint or self.kind != "sentencepiece":
+            return self.target_normalization
+        return "nmt_nfkc"

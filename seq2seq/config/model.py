@@ -1,6 +1,6 @@
 """Settings of the translation model."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from seq2seq.config.checks import Settings, between, one_of
@@ -71,8 +71,6 @@ class AttentionConfig(Settings):
     Luong et al. 2015)."""
     slots: Size = 8
     """Number of vectors into which the kinds slots, linear, elu and delta write the source."""
-    positions: Size = 100
-    """Number of source positions that the kind location covers; later positions get weight 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -134,17 +132,6 @@ class ModelConfig(Settings):
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
-
-    @property
-    def shape(self) -> "ModelConfig":
-        """Copy for comparisons: settings without effect on what trained weights compute are fixed.
-
-        Checkpoints with equal shapes can be averaged.
-        """
-        decoder = replace(self.decoder, recurrence="fast")
-        return replace(
-            self, decoder=decoder, dropout=0.0, embedding_dropout=0.0, initialization="uniform"
-        )
 
     def __post_init__(self) -> None:
         super().__post_init__()

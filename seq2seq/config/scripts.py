@@ -146,19 +146,11 @@ class TranslatorSettings(Settings):
     """Checkpoint folder, or run folder (for its best checkpoint)."""
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     more_checkpoints: list[Place] = field(default_factory=list)
-    """Other checkpoints, for an ensemble or an average; all must have the same vocabularies."""
-    average: bool = False
-    """Whether to average the weights of the checkpoints, which should be of one training, instead
-    of using the checkpoints as an ensemble."""
+    """Other checkpoints, for an ensemble; all must have the same vocabularies."""
     device: Device = "auto"
     """auto (cuda if available) | cpu | cuda."""
     precision: Precision = "auto"
     """Precision of matrix products: auto (bf16 where it is fast, otherwise fp32) | fp32 | bf16."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.average and not self.more_checkpoints:
-            raise UserError("average=true needs other checkpoints; set more_checkpoints=[...].")
 
 
 @dataclass(kw_only=True)
@@ -170,8 +162,6 @@ class TranslateConfig(TranslatorSettings):
     """Text file, one sentence per line; - for standard input."""
     hypotheses: Place | None = "-"
     """File for the translations, one line per input line; - for standard output, null for none."""
-    prefix: str = ""
-    """Beginning of each translation; the search writes the rest."""
     n_best_list: Place | None = None
     """File for the ``decoding.n_best`` hypotheses of each line:
     ``line number from 0 ||| text ||| score``; - for standard output."""
@@ -210,8 +200,6 @@ class EvaluateConfig(TranslatorSettings):
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     beams: Annotated[list[Beam], distinct] | None = None
     """Beam widths to search with, 1 for greedy search; null for only ``decoding.beam``."""
-    no_unk: bool = False
-    """Whether to repeat each search without ``<unk>``, as in Bahdanau et al. 2014, Table 1."""
     hypotheses: Place | None = None
     """File of translations to score instead of a checkpoint's, one per line of ``source``."""
     system: str | None = None
@@ -228,9 +216,6 @@ class EvaluateConfig(TranslatorSettings):
     """Your own source text, instead of the corpus's test sets; needs ``reference``."""
     reference: Annotated[Any, places] = None
     """File of reference translations of ``source``, line by line; [a,b] for several references."""
-    gold: Place | None = None
-    """File of gold word links between ``source`` and ``reference``, one line per pair, to score the
-    links of attention. As in ``<test set>.align``, 2-1 is a sure link and 2p1 a possible link."""
     maps: list[Count] = field(default_factory=list)
     """Numbers (from 1) of the lines whose attention maps ``compare`` draws; if [], ``compare``
     chooses a few lines, from short to long."""
@@ -248,7 +233,7 @@ class EvaluateConfig(TranslatorSettings):
         for key in () if self.hypotheses is None else ("source", "reference", "system", "output"):
             if not getattr(self, key):
                 raise UserError(f"hypotheses=FILE needs {key}; set {key}=... as well.")
-        searched = ("beams", "no_unk", "more_checkpoints", "gold", "maps")
+        searched = ("beams", "more_checkpoints", "maps")
         for key in () if self.hypotheses is None else searched:
             if getattr(self, key):
                 raise UserError(f"{key} needs a checkpoint, not hypotheses=FILE; remove {key}.")
@@ -256,8 +241,6 @@ class EvaluateConfig(TranslatorSettings):
             raise UserError("decoding needs a checkpoint, not hypotheses=FILE; remove decoding.")
         if (self.source is None) != (self.reference is None):
             raise UserError("Only one of source and reference is set; set both, or neither.")
-        if self.gold is not None and self.source is None:
-            raise UserError("gold needs source and reference; set all three.")
         if self.source is not None and (self.test_sets or self.test_texts or self.directory):
             raise UserError("source replaces test_sets, test_texts and directory; remove those.")
         if self.test_sets == [] and not (self.test_texts or self.source):
@@ -273,13 +256,8 @@ class EvaluateConfig(TranslatorSettings):
             raise UserError(f"system={self.system} has a slash; choose a name without one.")
 
     def searches(self) -> list[DecodingConfig]:
-        """List one search per beam; with ``no_unk``, the same search without <unk> follows each."""
-        unknown = [False, True] if self.no_unk else [self.decoding.forbid_unknown]
-        return [
-            replace(self.decoding, beam=beam, forbid_unknown=forbidden)
-            for beam in self.beams or [self.decoding.beam]
-            for forbidden in unknown
-        ]
+        """List one search per beam."""
+        return [replace(self.decoding, beam=beam) for beam in self.beams or [self.decoding.beam]]
 
 
 @dataclass(kw_only=True)

@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 RULES = 2
 """Version of the cleaning and splitting; text of an older version is made again."""
 
+MAX_RATIO = 3.0
+"""Maximum ratio of the longer side of a pair to the shorter side, in words."""
+
 WAYS = ("train", "valid", "test", "duplicate", "held_out", "empty", "too_long", "uneven")
 TRAIN, VALID, TEST, DUPLICATE, HELD_OUT, EMPTY, TOO_LONG, UNEVEN = range(len(WAYS))
 """Labels of pairs, as indices of WAYS. HELD_OUT: the source is already in a validation or test
@@ -69,8 +72,8 @@ def clean_and_split(
         np.array([], np.uint64),
     )
     counts = write_splits(folder, languages, ways, stripped_pairs(config, texts, "splitting"))
-    settings = {key: getattr(config, key) for key in ("source", "target", "max_words", "max_ratio")}
-    report = {"rules": RULES, **origin, **settings, "pairs": counts}
+    settings = {key: getattr(config, key) for key in ("source", "target", "max_words")}
+    report = {"rules": RULES, **origin, **settings, "max_ratio": MAX_RATIO, "pairs": counts}
     write_json(folder / "cleaning.json", report)
     return counts
 
@@ -158,7 +161,7 @@ def _label(config: EuroparlCorpus, source: str, target: str) -> int:
         return EMPTY
     if longer > config.max_words:
         return TOO_LONG
-    return UNEVEN if longer > config.max_ratio * shorter else TRAIN
+    return UNEVEN if longer > MAX_RATIO * shorter else TRAIN
 
 
 def source_digests(sources: Iterable[str]) -> UInt64[np.ndarray, " M"]:

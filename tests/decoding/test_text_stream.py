@@ -181,8 +181,6 @@ def test_alignments_that_a_model_cannot_give_are_refused_before_the_work(tmp_pat
     for asked in (links, stage(alignments="-")):
         with pytest.raises(UserError, match="alignments needs a model with attention"):
             translate_text(blind, asked)
-    with pytest.raises(UserError, match=r"decoding\.replace_unknown"):
-        translate_text(blind, stage(decoding=DecodingConfig(replace_unknown=True)))
     unspaced = SentencePieceTokenizer("zh-TW", there.source.tokenizer.model)
     for side in ("source", "target"):
         chinese = replace(there, **{side: TextCodec(unspaced, there.source.vocabulary)})

@@ -85,7 +85,6 @@ OPTIMIZERS = {
     "fused adam": lambda p: torch.optim.Adam(p, lr=1e-2, fused=True),
     "adadelta": lambda p: torch.optim.Adadelta(p, lr=0.5, rho=0.9),
     "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
-    "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
 }
 
 

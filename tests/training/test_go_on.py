@@ -70,7 +70,8 @@ def test_a_validation_at_the_first_end_does_not_decide_which_checkpoint_is_best(
     folder, monkeypatch
 ):
     """It is the best one of the run that ended there; the longer run does not make it."""
-    config = reversal_experiment(folder, validate_every=5, max_updates=7, keep_last=1)
+    monkeypatch.setattr("seq2seq.training.run_folder.KEPT", 1)
+    config = reversal_experiment(folder, validate_every=5, max_updates=7)
     validate, losses = Validator.run, iter([2.0, 1.0, 3.0, 3.0, 2.0, 3.0, 3.0])
     monkeypatch.setattr(
         Validator, "run", lambda self: dataclasses.replace(validate(self), loss=next(losses))

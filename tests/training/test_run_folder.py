@@ -17,12 +17,12 @@ from seq2seq.record import Progress, TrainingRecord
 from seq2seq.training.run_folder import RunFolder
 
 MAY_CHANGE = (
-    *("baseline", "data", "output", "evaluation", "corpus.directory", "corpus.mirror", "corpus.sample"),
+    *("baseline", "data", "output", "evaluation", "corpus.directory", "corpus.mirror"),
     "tokenization.workers",
-    *("training.device", "training.keep_epochs", "training.keep_last"),
+    *("training.device", "training.keep_epochs"),
     *("training.max_epochs", "training.max_updates", "training.patience"),
     "training.log_every",
-    *("training.logger", "training.max_nonfinite_updates", "training.save_minutes"),
+    *("training.logger", "training.save_minutes"),
 )
 """Settings, or groups of them, that make no other run."""
 

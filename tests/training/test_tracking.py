@@ -61,8 +61,9 @@ def test_a_resumed_training_continues_its_tracked_run(tracker, folder):
         start_tracker("wandb", run.path, {}, 0)
 
 
-def test_a_training_that_fails_ends_its_tracked_run_too(tracker, folder):
-    config = reversal_experiment(folder, logger="wandb", max_nonfinite_updates=0)
+def test_a_training_that_fails_ends_its_tracked_run_too(tracker, folder, monkeypatch):
+    monkeypatch.setattr("seq2seq.training.trainer.MOST_NONFINITE", 0)
+    config = reversal_experiment(folder, logger="wandb")
     with pytest.raises(UserError, match="not finite"):
         train(with_optimizer(config, learning_rate=9e18))
     assert tracker.ended == 1
