@@ -116,27 +116,19 @@ class BatchPlan:
     """Divides pairs into batches, new ones per epoch if shuffled; each epoch has each pair once."""
 
     def __init__(
-        self, pairs: EncodedPairs, batch_size: int, batch_unit: str, seed: int, shuffle: bool = True
+        self, pairs: EncodedPairs, batch_size: int, seed: int, shuffle: bool = True
     ) -> None:
-        """Plan batches of at most ``batch_size`` pairs or target tokens, as ``batch_unit`` says.
+        """Plan batches of at most ``batch_size`` pairs.
 
-        "sentences" counts pairs. "tokens" counts target tokens with padding: the number of pairs
-        times the length of the longest target, EOS included. A pair with more target tokens than
-        ``batch_size`` is a batch of its own. With ``shuffle``, ``seed`` and the epoch decide which
-        pairs share a batch, and the order of the batches. Without ``shuffle``, as in validation,
-        every epoch has the same batches, those with short sources first.
+        With ``shuffle``, ``seed`` and the epoch decide which pairs share a batch, and the order of
+        the batches. Without ``shuffle``, as in validation, every epoch has the same batches, those
+        with short sources first.
         """
         self.batch_size = batch_size
-        self.batch_unit = batch_unit
         self.seed = seed
         self.shuffle = shuffle
         self._source_lengths = pairs.source_lengths
         self._target_lengths = pairs.target_lengths
-        # Number of pairs in a batch. For batch_unit=tokens, it holds for pairs of average length.
-        self._sentences = batch_size
-        if batch_unit == "tokens":
-            tokens = int(self._target_lengths.sum(dtype=np.int64)) + len(self._target_lengths)
-            self._sentences = max(1, round(batch_size / (tokens / len(self._target_lengths))))
 
     def epoch(self, number: int) -> list[Int32[np.ndarray, "_"]]:
         """Return the batches of epoch ``number`` as arrays of pair indices, the same in each call.
@@ -149,9 +141,9 @@ class BatchPlan:
             return self._batches(order, fineness=1.0)
         random = np.random.default_rng([self.seed, number])
         random.shuffle(order)
-        step = self._sentences
+        step = self.batch_size
         chunks = max(1, round(count / (step * CHUNK_BATCHES)))
-        # Chunks of similar size, in whole batches; of batches of sentences, at most one is short.
+        # Chunks of similar size, in whole batches; at most one batch is short.
         ends = [step * round(count * i / chunks / step) for i in range(1, chunks)]
         batches = []
         for chunk in np.split(order, ends):
@@ -169,7 +161,7 @@ class BatchPlan:
         If ``fineness`` is 1, the number of bands equals the number of batches in each band. So both
         lengths are divided equally finely. A larger ``fineness`` makes more bands.
         """
-        step = self._sentences
+        step = self.batch_size
         by_source = chunk[np.argsort(self._source_lengths[chunk], kind="stable")]
         bands = max(1, round(fineness * np.sqrt(len(chunk) / step)))
         ends = [step * round(len(chunk) * i / bands / step) for i in range(1, bands)]
@@ -179,17 +171,4 @@ class BatchPlan:
             # bands has targets of similar length.
             key = self._target_lengths[band] * (1 if i % 2 == 0 else -1)
             by_both.append(band[np.argsort(key, kind="stable")])
-        return self._cut(np.concatenate(by_both))
-
-    def _cut(self, order: Int32[np.ndarray, "n"]) -> list[Int32[np.ndarray, "_"]]:
-        """Cut sorted pairs into consecutive batches of at most ``batch_size`` pairs or tokens."""
-        if self.batch_unit == "sentences":
-            return np.split(order, range(self.batch_size, len(order), self.batch_size))
-        ends = []
-        start = widest = 0
-        for i, length in enumerate((self._target_lengths[order] + 1).tolist()):
-            widest = max(widest, length)
-            if i > start and (i + 1 - start) * widest > self.batch_size:
-                ends.append(i)
-                start, widest = i, length
-        return np.split(order, ends)
+        return np.split(np.concatenate(by_both), range(step, len(chunk), step))

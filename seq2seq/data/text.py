@@ -259,15 +259,13 @@ class ParallelText:
 
     source: Path
     target: Path
-    alignments: Path | None = None
-    """File of word links in Pharaoh format (source-target, words counted from 0): ``0-0 1-2``."""
     more_targets: tuple[Path, ...] = ()
     """Files of the other references of a test set."""
 
     @property
     def files(self) -> list[Path]:
-        """Source, target and, if any, alignments."""
-        return [path for path in (self.source, self.target, self.alignments) if path]
+        """Source and target."""
+        return [self.source, self.target]
 
 
 @dataclass(frozen=True)
@@ -351,9 +349,9 @@ def find_text(
 ) -> tuple[ParallelText | None, list[str]]:
     """Find the text ``name`` in a folder; return it and [], or None and the missing file names.
 
-    The names of the two files end in the language codes or in ``source`` and ``target``. The name
-    of the file of gold alignments, if any, ends in ``align``. Each may be plain, .gz or .xz.
-    ``val`` is another name for ``valid``. The first text that has both files is used.
+    The names of the two files end in the language codes or in ``source`` and ``target``. Each may
+    be plain, .gz or .xz. ``val`` is another name for ``valid``. The first text that has both files
+    is used.
     """
     stems = ("valid", "val") if name == "valid" else (name,)
     names = [[f"{stem}.{end}" for end in ends] for ends in (languages, SIDES) for stem in stems]
@@ -362,8 +360,7 @@ def find_text(
     source, target = pair.values()
     if source is None or target is None:
         return None, [name for name, path in pair.items() if path is None]
-    stem = next(iter(pair)).rpartition(".")[0]
-    return ParallelText(source, target, find_file(folder, f"{stem}.align")), []
+    return ParallelText(source, target), []
 
 
 def find_test_names(folder: Path, languages: Sequence[str]) -> list[str]:
