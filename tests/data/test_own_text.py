@@ -126,7 +126,7 @@ def test_further_columns_of_a_table_are_left_out_and_that_is_said_once(tmp_path,
     [
         ("en fr", {"source": "fr"}, ("fr", "en")),
         ("en fr", {"target": "fr"}, ("en", "fr")),
-        ("en.gz fr.gz align", {"source": "en"}, ("en", "fr")),
+        ("en.gz fr.gz", {"source": "en"}, ("en", "fr")),
         ("en fr.xz en.bak", {"source": "en"}, ("en", "fr")),
         ("en.txt fr.txt", {"source": "en"}, "no files train"),
         ("en de", {}, ("en", "de")),
