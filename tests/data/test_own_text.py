@@ -107,7 +107,7 @@ def test_a_split_of_ones_own_shares_no_source_with_those_that_are_taken(tmp_path
     [
         ("en fr", {"source": "fr"}, ("fr", "en")),
         ("en fr", {"target": "fr"}, ("en", "fr")),
-        ("en.gz fr.gz align", {"source": "en"}, ("en", "fr")),
+        ("en.gz fr.gz", {"source": "en"}, ("en", "fr")),
         ("en fr.xz en.bak", {"source": "en"}, ("en", "fr")),
         ("en.txt fr.txt", {"source": "en"}, "no files train"),
         ("en de", {}, ("en", "de")),
