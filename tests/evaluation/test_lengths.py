@@ -122,9 +122,6 @@ def scored_references(**changes: object) -> Translations:
         log_probabilities=[-8.0, -1.5, -30.0, -2.25, None],
         pieces=[5, 6, 16, 17, 0],
         known=[True, False, True, False, True],
-        piece_losses=[[]] * 5,
-        entropy=None,
-        off_diagonal=None,
     )
     texts = translated({4: 2, 15: 2, 0: 1}, lambda length: 0.9)
     return replace(texts, reference_scores=replace(said, **changes))

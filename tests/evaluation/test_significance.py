@@ -233,11 +233,13 @@ def test_a_trend_is_that_of_each_resample():
         lower = np.interp(grid, [*lengths.values()], values) < values[0] / 2
         halves.append(grid[lower.argmax()] if lower.any() else np.inf)
     assert np.isinf(halves).any()
-    found_halves = half_length([*lengths.values()], [*scores.values()])
+    stacked = np.stack([*scores.values()])
+    found_halves = half_length([*lengths.values()], stacked, stacked[0])
     np.testing.assert_allclose(found_halves, halves, atol=2e-3)
     assert found.half_length == Interval.of(found_halves, 0.9)
     assert trend({"1-10": 5.0}, scores, 0.9) is None
 
 
 def test_a_score_of_zero_has_the_half_length_zero():
-    assert half_length([5.0, 15.0], [np.array([0.0, 4.0]), np.array([3.0, 1.0])])[0] == 0
+    scores = np.array([[0.0, 4.0], [3.0, 1.0]])
+    assert half_length([5.0, 15.0], scores, scores[0])[0] == 0

@@ -114,29 +114,19 @@ def test_each_other_score_has_a_table(comparison):
 
 def test_notes_say_what_applies(comparison, monkeypatch):
     text = " ".join(notes(comparison))
-    for part in (*comparison.signatures.values(), "95%", "means over seeds", "† fewer than 100"):
+    for part in (*comparison.signatures.values(), "95%", "100 resamples", "†: fewer than 100"):
         assert part in text
-    for part in ("empty source", "configurations differ", "One seed", "normalised"):
+    for part in ("differ", "One seed", "max_pieces"):
         assert part not in text
     changed = replace(
         comparison,
-        systems=[replace(system, seeds=[1]) for system in comparison.systems],
-        empty_sources=1,
+        systems=[comparison.systems[0], replace(comparison.systems[1], seeds=[1])],
         config_differences={"model.attention.kind": {"fixed": ["fixed"], "additive": ["dot", 1]}},
     )
-    for tokenization, said in (
-        (
-            {"kind": "sentencepiece"},
-            "by nmt_nfkc, the target by nmt_nfkc",
-        ),  # as version 0.2 wrote it
-        ({"kind": "sentencepiece", "target_normalization": "identity"}, "target by identity"),
-    ):
-        for evaluation in changed.evaluations:
-            monkeypatch.setattr(evaluation.record, "config", {"tokenization": tokenization})
-        assert said in " ".join(notes(changed))
+    monkeypatch.setattr(comparison.systems[1].first.record, "cut_sources", 3)
     text = " ".join(notes(changed))
-    assert "1 empty source" in text
-    assert "One seed per system; the intervals do not cover seed variance." in text
+    assert "One seed: additive." in text
+    assert "additive: 3 of 350 sources" in text
     assert "`model.attention.kind` (fixed: fixed, additive: dot or 1)" in text
 
 
@@ -163,7 +153,7 @@ def test_latex_has_the_cells_of_the_table_and_nothing_that_latex_obeys():
 
 def test_the_table_of_one_evaluation_has_columns_that_hold_something(tmp_path):
     texts = translated({5: 4, 15: 3}, lambda n: 0.9)
-    said = ReferenceScores([-12.0] * 7, [6] * 7, [True] * 5 + [False] * 2, [[]] * 7, None, None)
+    said = ReferenceScores([-12.0] * 7, [6] * 7, [True] * 5 + [False] * 2)
     settings = EvaluationConfig(bootstrap=100)
     whole = evaluated(tmp_path, replace(texts, reference_scores=said), "x", settings=settings)
     table = evaluation_table(whole)
