@@ -275,8 +275,8 @@ def notes(comparison: Comparison) -> list[str]:
     remarks = [
         f"Brackets: {percent(settings.confidence)} bootstrap intervals over sentences, and over "
         f"seeds where there are several ({settings.bootstrap:,} resamples). Parentheses: lowest "
-        "and highest seed. p: of the paired bootstrap and of paired approximate randomisation, "
-        "not corrected for the number of rows. Half-length: source length at which BLEU is half "
+        "and highest seed. Of the two p-values read that of randomisation, which holds for few "
+        "sentences, too; neither is corrected for the number of rows. Half-length: source length at which BLEU is half "
         "that on the shortest sources; ∞: above the longest. "
         f"{DAGGER}: fewer than {FEW} sentences, too few to conclude from."
     ]
