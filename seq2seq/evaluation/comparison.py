@@ -25,13 +25,13 @@ from seq2seq.evaluation.scores import bucket_members, signatures, source_lengths
 from seq2seq.evaluation.significance import (
     FEW,
     DifferenceInDifferences,
+    Interval,
     PairedComparison,
     Pool,
     Samples,
-    Trend,
     compare_paired,
     difference_in_differences,
-    trend,
+    half_length,
 )
 from seq2seq.looks import Look, looks
 from seq2seq.record import WHEREABOUTS, EvaluationRecord
@@ -52,8 +52,9 @@ class System:
     """Evaluation of each seed, in the order of ``seeds``."""
     rows: list[ScoreRow]
     """Scores of the buckets of source length, then of all sentences."""
-    trend: Trend | None
-    """Change from short sources to long ones; None if too few buckets have enough sentences."""
+    half_length: Interval | None
+    """Source length at which BLEU is half that of the shortest bucket; only buckets with enough
+    sentences count, and None if these are fewer than two."""
 
     @property
     def buckets(self) -> list[ScoreRow]:
@@ -171,9 +172,12 @@ def compare_systems(
     for name, group in groups.items():
         rows = lengths.score_rows([(e.texts, e.counts) for e in group], pools)
         rows = lengths.with_intervals(rows, samples[name], config.confidence)
-        change = trend(means, samples[name], config.confidence)
-        seeds = [evaluation.record.seed for evaluation in group]
-        systems.append(System(name, seeds, group, rows, change))
+        seeds, half = [evaluation.record.seed for evaluation in group], None
+        if len(means) > 1:
+            scores = np.stack([samples[name][label] for label in means])
+            found = half_length(list(means.values()), scores, scores[0])
+            half = Interval.of(found, config.confidence)
+        systems.append(System(name, seeds, group, rows, half))
     measured = [name for name in names if name in against]
     gaps = [_gap((name, against[name]), groups, samples, pools, config) for name in measured]
 

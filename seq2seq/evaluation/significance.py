@@ -133,19 +133,6 @@ class DifferenceInDifferences:
         return min(self.short_sentences, self.long_sentences) < FEW
 
 
-@dataclass(frozen=True)
-class Trend:
-    """Change of BLEU from the first bucket with enough sentences to the last such bucket."""
-
-    first: str
-    last: str
-    """Labels of these buckets."""
-    change: Interval
-    """BLEU of the last minus BLEU of the first."""
-    half_length: Interval
-    """Source length at which BLEU is half of that of the first, see :func:`half_length`."""
-
-
 def compare_paired(
     gap: Samples,
     baseline: Int[np.ndarray, "K N 10"],
@@ -231,23 +218,6 @@ def difference_in_differences(
         short_sentences=ends[0].sentences,
         by_seed=by_seed,
     )
-
-
-def trend(
-    lengths: Mapping[str, float], scores: Mapping[str, Samples], confidence: float
-) -> Trend | None:
-    """Compute the trend of BLEU over buckets; None for fewer than two buckets.
-
-    ``lengths`` has the mean source length of each bucket, from short to long. ``scores`` has BLEU
-    of these buckets; other scores are ignored.
-    """
-    if len(lengths) < 2:
-        return None
-    first, *_, last = lengths
-    of_buckets = np.stack([scores[label] for label in lengths])
-    half = half_length(list(lengths.values()), of_buckets, of_buckets[0])
-    change = scores[last] - scores[first]
-    return Trend(first, last, Interval.of(change, confidence), Interval.of(half, confidence))
 
 
 def half_length(

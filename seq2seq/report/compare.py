@@ -156,7 +156,7 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
                 "seeds": system.seeds,
                 "evaluations": [str(evaluation.directory) for evaluation in system.evaluations],
                 "rows": [asdict(row) for row in system.rows],
-                "trend": system.trend and _finite(asdict(system.trend)),
+                "half_length": system.half_length and _finite(asdict(system.half_length)),
             }
             for system in comparison.systems
         ],
@@ -167,12 +167,9 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _finite(numbers: dict[str, Any]) -> dict[str, Any]:
-    """Replace an infinite half-length by None, as JSON has no infinity."""
-    return {
-        key: _finite(value) if isinstance(value, dict) else None if value == math.inf else value
-        for key, value in numbers.items()
-    }
+def _finite(numbers: dict[str, float]) -> dict[str, float | None]:
+    """Replace infinity by None, as JSON has no infinity."""
+    return {key: None if math.isinf(value) else value for key, value in numbers.items()}
 
 
 def _earlier_files(scores: Path) -> set[str]:

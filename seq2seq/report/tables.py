@@ -240,9 +240,9 @@ def detail_tables(comparison: Comparison) -> list[Table]:
 
 
 def half_length_table(comparison: Comparison) -> list[Table]:
-    """Table of the half-length of each system; [] if no system has a trend."""
+    """Table of the half-length of each system; [] if there are none."""
     header = ["system", f"half-length in {comparison.settings.unit}, BLEU"]
-    rows = [[s.name, interval_text(s.trend.half_length)] for s in comparison.systems if s.trend]
+    rows = [[s.name, interval_text(s.half_length)] for s in comparison.systems if s.half_length]
     return [Table("How far does it reach?", header, rows)] if rows else []
 
 
@@ -276,8 +276,8 @@ def notes(comparison: Comparison) -> list[str]:
         f"Brackets: {percent(settings.confidence)} bootstrap intervals over sentences, and over "
         f"seeds where there are several ({settings.bootstrap:,} resamples). Parentheses: lowest "
         "and highest seed. Of the two p-values read that of randomisation, which holds for few "
-        "sentences, too; neither is corrected for the number of rows. Half-length: source length at which BLEU is half "
-        "that on the shortest sources; ∞: above the longest. "
+        "sentences, too; neither is corrected for the number of rows. Half-length: source length "
+        "at which BLEU is half that on the shortest sources; ∞: above the longest. "
         f"{DAGGER}: fewer than {FEW} sentences, too few to conclude from."
     ]
     if once := [s.name for s in systems if len(s.seeds) == 1 and s.seeds != [None]]:

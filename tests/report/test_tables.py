@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from helpers.synthetic_translations import evaluated, translated
 from hypothesis import given
@@ -17,6 +18,7 @@ from seq2seq.report.tables import (
     evaluation_table,
     gap_tables,
     growth_table,
+    half_length_table,
     heading,
     markdown_table,
     notes,
@@ -94,6 +96,17 @@ def test_a_gap_over_few_sentences_is_marked(widths, short, long, marked):
     gaps = [replace(widths.gaps[0], difference_in_differences=growth)]
     (cells,) = growth_table(replace(widths, gaps=gaps)).rows
     assert [place for place, cell in enumerate(cells) if "†" in cell] == marked
+
+
+def test_the_half_length_is_read_off_the_curve_of_lengths_with_enough_sentences(comparison):
+    fixed, _ = comparison.systems
+    lengths = zip((5, 12, 25, 31), fixed.buckets, strict=True)
+    words, scores = zip(*((n, row.bleu) for n, row in lengths if not row.few), strict=True)
+    half = np.interp(scores[0] / 2, scores[::-1], words[::-1])
+    assert fixed.half_length.value == pytest.approx(half)
+    (table,) = half_length_table(comparison)
+    assert table.rows[0][1].startswith(f"{half:.1f} [")
+    assert table.rows[1] == ["additive", "∞ [∞, ∞]"]
 
 
 def test_each_other_score_has_a_table(comparison):
