@@ -26,9 +26,6 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
     """
     settings, buckets = comparison.settings, comparison.systems[0].buckets
     notes = [f"Bands: {percent(settings.confidence)} bootstrap intervals."]
-    if not bare and any(gap.difference_in_differences for gap in comparison.gaps):
-        short, long = settings.ends
-        notes.append(f"Long: above {long} {settings.unit}; short: up to {short}.")
     if any(len(system.seeds) > 1 for system in comparison.systems):
         notes.append("Points: means over seeds; whiskers: lowest and highest seed.")
     if any(row.few for row in buckets):
