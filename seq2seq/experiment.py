@@ -35,11 +35,6 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
     for run, data in zip(runs, prepared, strict=True):
         RunFolder(run).require_text(data.hashes)
     tests = _test_sets(evaluate_configs, runs)
-    texts = {
-        (data.hashes["train.target"], run.corpus.train_pairs, run.corpus.train_max_words)
-        for run, data in zip(runs, prepared, strict=True)
-    }
-    whole = len(texts) == 1 and all(limit is None for _, *limits in texts for limit in limits)
     # Existing runs are claimed before new ones, so that a refusal leaves no new folder behind. Of
     # these, unfinished ones come first, because their message says to finish them first.
     folders = [RunFolder(run) for run in runs]
@@ -75,8 +70,6 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
                 baseline=config.baseline,
                 baselines=config.baselines,
                 labels={s: text for s, text in config.labels.items() if s in systems},
-                # Each system's recall is by the counts in the one text that all have read.
-                training_text=str(prepared[0].corpus.train.target) if whole else None,
             )
         )
     return compared

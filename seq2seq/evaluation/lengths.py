@@ -168,21 +168,3 @@ def reference_loss(scored: ReferenceScores | None, chosen: Int[np.ndarray, "M"])
     losses, pieces = reference_losses(scored)[chosen].T
     loss = math.fsum(losses)
     return loss / pieces.sum() if pieces.any() and math.isfinite(loss) else None
-
-
-def known_bits(
-    pool: Pool, losses: Float[np.ndarray, "K N 2"], without: Float[np.ndarray, "L N 2"]
-) -> Samples:
-    """Bits per reference piece by which the source lowers the loss.
-
-    They are the loss of a system that sees nothing of the source (``without``) minus ``losses``.
-    Both arguments have the values of :func:`reference_losses` for each seed. A pool without pieces
-    has 0 bits.
-    """
-    return bits_per_piece(pool, without) - bits_per_piece(pool, losses)
-
-
-def bits_per_piece(pool: Pool, losses: Float[np.ndarray, "K N 2"]) -> Samples:
-    """Loss in bits per reference piece; ``losses`` are those of :func:`reference_losses`."""
-    columns = losses / [np.log(2), 1]
-    return pool.estimate(columns, lambda sums: sums[..., 0] / np.maximum(sums[..., 1], 1))

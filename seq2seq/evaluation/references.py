@@ -7,10 +7,6 @@ This module computes it for each line of any test set. It needs no search.
 import math
 from collections.abc import Iterable, Sequence
 
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
 from seq2seq.decoding.hypothesis import attention_by_word
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
@@ -23,40 +19,13 @@ def score_references(
     translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
 ) -> ReferenceScores:
     """Score each reference given its source; see :meth:`Translator.force`."""
-    count, attends = len(sources), translator.model.attends
-    log_probabilities: list[float | None] = [None] * count
-    pieces = [0] * count
-    losses: list[list[float]] = [[] for _ in sources]
-    entropies: list[float | None] = [None] * count
-    distances: list[float | None] = [None] * count
+    log_probabilities: list[float | None] = [None] * len(sources)
+    pieces = [0] * len(sources)
     for forced in translator.force(sources, references, batch_size, READING):
         value = float(forced.log_probabilities.double().sum())
         pieces[forced.line] = len(forced.target)
         log_probabilities[forced.line] = value if math.isfinite(value) else None
-        if math.isfinite(value):
-            losses[forced.line] = [round(-p, 4) for p in forced.log_probabilities.tolist()]
-        if attends:
-            entropies[forced.line] = attention_entropy(forced.weights)
-            distances[forced.line] = off_diagonal(forced.weights)
-    focus = (entropies, distances) if attends else (None, None)
-    return ReferenceScores(log_probabilities, pieces, losses, *focus)
-
-
-def attention_entropy(weights: Float[Tensor, "T S"]) -> float:
-    """Entropy of the attention weights in nats, the mean over target pieces."""
-    return float(torch.special.entr(_shares(weights)).sum(dim=1).mean())
-
-
-def off_diagonal(weights: Float[Tensor, "T S"]) -> float:
-    """Distance of attention from the diagonal, see :class:`ReferenceScores`."""
-    target, source = (torch.linspace(0, 1, size) for size in weights.shape)
-    distance = (target[:, None] - source).abs()
-    return float((_shares(weights) * distance).sum(dim=1).mean())
-
-
-def _shares(weights: Float[Tensor, "T S"]) -> Float[Tensor, "T S"]:
-    """Normalise each row of attention weights to sum to 1 (rows of ``local_p`` sum to less)."""
-    return weights / weights.sum(dim=1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+    return ReferenceScores(log_probabilities, pieces)
 
 
 def draw_maps(

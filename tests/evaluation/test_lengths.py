@@ -118,11 +118,7 @@ def test_buckets_add_up_to_the_test_set_with_empty_sources_in_the_first():
 def scored_references(**changes: object) -> Translations:
     """Sentences of 4, 4, 15, 15 and 0 words; the last is blank and has no pieces."""
     said = ReferenceScores(
-        log_probabilities=[-8.0, -1.5, -30.0, -2.25, None],
-        pieces=[5, 6, 16, 17, 0],
-        piece_losses=[[]] * 5,
-        entropy=None,
-        off_diagonal=None,
+        log_probabilities=[-8.0, -1.5, -30.0, -2.25, None], pieces=[5, 6, 16, 17, 0]
     )
     texts = translated({4: 2, 15: 2, 0: 1}, lambda length: 0.9)
     return replace(texts, reference_scores=replace(said, **changes))
