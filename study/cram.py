@@ -205,9 +205,11 @@ def reading(
 ) -> tuple[Translator, list[str]]:
     """Translator that reads vectors in place of sources, and the line that stands for each."""
     names = [str(number) for number in range(len(vectors))]
-    codec = TextCodec(WhitespaceTokenizer("vectors"), Vocabulary(names, [1] * len(names)))
-    model = handed(translator, vectors, Frame.free(vectors.shape[1]))
-    given = Translator.of_parts(**{**vars(translator), "model": model, "source": codec})
+    parts = {
+        "model": handed(translator, vectors, Frame.free(vectors.shape[1])),
+        "source": TextCodec(WhitespaceTokenizer("vectors"), Vocabulary(names, [1] * len(names))),
+    }
+    given = Translator.of_parts(**vars(translator) | parts)
     # As many pieces as the source has: the limit of length depends on them.
     lengths = [len(translator.source.encode(source)) for source in sources]
     return given, [" ".join([name] * n) for name, n in zip(names, lengths, strict=True)]
