@@ -35,8 +35,17 @@ SETTINGS: dict[str, type] = {
     "compare": schema.CompareConfig,
 }
 """Script name -> dataclass of the settings that the script reads."""
+GROUPS = ("experiment", "corpus", "tokenization", "model", "decoding")
+"""Folders of YAML files; a setting such as model=small chooses one of them."""
 SEVERAL = {"seed": "seeds", "decoding": "beams", "decoding.beam": "beams"}
 """Setting that holds one value in other scripts -> setting of ``reproduce`` that holds a list."""
+
+
+def _own_name(directory: str | None) -> str:
+    return Path(directory or "own_text").expanduser().resolve().name
+
+
+OmegaConf.register_new_resolver("own_name", _own_name)
 
 
 @contextmanager
@@ -66,31 +75,39 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
     folders, typed = [CONFIGS], dict[str, str]()
     for word in words:
         key, equals, value = word.partition("=")
-        if key == "--config-dir" and Path(value).is_dir():
+        if key == "--config-dir":
             folders.append(Path(value))
         elif not equals or key.startswith("-"):
             raise UserError(_meant(name, word))
         else:
-            typed[key.lstrip("+")] = value
+            typed[key] = value
     choices = _store(folders)
-    for key, value in typed.items():
-        _require_read(name, key, value)
-        if key in choices:
-            schema.require_choice(key, value, choices[key])
+    chosen = {key: value for key, value in typed.items() if key in choices}
+    for group, choice in chosen.items():
+        schema.require_choice(group, choice, choices[group])
     outer, GlobalHydra.instance().hydra = GlobalHydra.instance().hydra, None  # a caller may use it
     try:
         with hydra.initialize(version_base="1.3", config_path=None):
-            composed = hydra.compose(
-                name, [f"{key}={typed.pop(key)}" for key in choices if key in typed]
-            )
+            composed = hydra.compose(name, [f"{key}={value}" for key, value in chosen.items()])
     finally:
         GlobalHydra.instance().hydra = outer
     usual = defaults(schema.ReproduceConfig if "systems" in composed else SETTINGS[name])
     if "corpus" in composed:
         usual["corpus"] = defaults(schema.CORPORA[composed.corpus.kind])
-    config, given = OmegaConf.merge(usual, composed), {k: read_value(v) for k, v in typed.items()}
-    for key, value in given.items():
-        OmegaConf.update(config, key, value, merge=value != {})
+    config, given = OmegaConf.merge(usual, composed), dict[str, Any](chosen)
+    OmegaConf.set_struct(config, False)
+    read = {"systems", *(one.name for one in fields(SETTINGS[name]))}
+    for word, text in typed.items():
+        key, (first, *rest) = word.lstrip("+"), word.lstrip("+").split(".")
+        if name == "reproduce" and key in SEVERAL:
+            raise UserError(f"reproduce does not read {key}; set {SEVERAL[key]}=[...] instead.")
+        if first not in read and key not in chosen:
+            raise UserError(schema.not_a_key(key, schema.setting_names(SETTINGS[name])))
+        if first == "systems" and rest and word == key:  # +systems.NAME adds a system
+            schema.require_choice("systems", rest[0], config.systems)
+        if key not in chosen:
+            given[key] = read_value(text)
+            OmegaConf.update(config, key, given[key], merge=given[key] != {})
     return config, given, choices
 
 
@@ -101,18 +118,6 @@ def _meant(name: str, word: str) -> str:
     first = fields(SETTINGS[name])[0].name
     meant = f"{near[0]}=..." if near else f"{'experiment' if first == 'name' else first}={word}"
     return f"{word}: write key=value, without spaces around =, with quotes; did you mean {meant}?"
-
-
-def _require_read(name: str, key: str, value: str) -> None:
-    """Refuse a setting that script ``name`` would not read."""
-    if name == "reproduce" and key in SEVERAL:
-        read = f"{SEVERAL[key]}=[...]"
-        raise UserError(f"{name} does not read {key}={value}; set {read} instead.")
-    names = {field.name for field in fields(SETTINGS[name])}
-    if issubclass(SETTINGS[name], schema.TrainConfig):
-        names |= {"experiment", "systems"}
-    if key.partition(".")[0] not in names:
-        raise UserError(schema.not_a_key(key, schema.setting_names(SETTINGS[name])))
 
 
 class _Text(yaml.BaseLoader):
@@ -149,24 +154,20 @@ def read_value(text: str) -> Any:
 
 def _store(folders: list[Path]) -> dict[str, list[str]]:
     """Give Hydra all YAML files of the folders; return the choices of each group."""
-    store, choices = ConfigStore.instance(), {"corpus": list(schema.CORPORA)}
+    store, choices = ConfigStore.instance(), {group: list[str]() for group in GROUPS}
     for kind in schema.CORPORA:
+        choices["corpus"].append(kind)
         store.store(kind, {"kind": kind}, "corpus")
-    for path in (path for folder in folders for path in sorted(folder.rglob("*.yaml"))):
-        group = path.parent.name
-        try:
-            content = yaml.load(path.read_text(encoding="utf-8-sig"), _Text) or {}
-            package = "_global_" if group == "experiment" else None
-            store.store(path.stem, content, None if path.parent in folders else group, package)
-        except Exception as error:
-            raise UserError(f"{path} cannot be read: {' '.join(str(error).split())}.") from None
-        if path.parent not in folders:
+    places = [(folder / group, group) for folder in folders for group in GROUPS]
+    for place, group in [(CONFIGS, ""), *places]:
+        for path in sorted(place.glob("*.yaml")):
+            try:
+                content = yaml.load(path.read_text(encoding="utf-8-sig"), _Text) or {}
+                package = "_global_" if group == "experiment" else None
+                store.store(path.stem, content, group or None, package)
+            except Exception as error:
+                raise UserError(f"{path} cannot be read: {' '.join(str(error).split())}.") from None
             choices.setdefault(group, []).append(path.stem)
-    OmegaConf.register_new_resolver(
-        "own_name",
-        lambda folder: Path(folder or "own_text").expanduser().resolve().name,
-        replace=True,
-    )
     return choices
 
 

@@ -53,8 +53,8 @@ def nearest_keys(key: str, valid: Iterable[str]) -> list[str]:
 
 def not_a_key(key: str, valid: Iterable[str]) -> str:
     """Return the sentence that refuses ``key``; it names the nearest ``valid`` keys."""
-    near = ", ".join(nearest_keys(key, valid))
-    return f"{key} is not a setting; {f'did you mean {near}' if near else '--help all lists all'}."
+    near = ", ".join(nearest_keys(key, (name for name in valid if name != key)))
+    return f"{key} is not a setting; {f'did you mean {near}?' if near else '--help all lists all.'}"
 
 
 def require_choice(key: str, value: str, choices: Collection[str]) -> None:
