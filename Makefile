@@ -1,4 +1,4 @@
-# Each target makes what it needs; nothing has to be installed first but Python 3.10 or later.
+# Each target makes what it needs; nothing has to be installed first but Python 3.11 or later.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
