@@ -13,7 +13,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
 
 import seq2seq
 from seq2seq.errors import UserError
@@ -85,22 +84,22 @@ def exit_status() -> Iterator[None]:
                 signal.signal(number, lambda number, _: sys.exit(128 + number))
         yield
     except UserError as error:
-        _fail(str(error))
+        sys.exit(f"error: {error}")
     except BrokenPipeError:  # the reader of standard output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            _fail(f"No disk space for {error.filename or 'a file'}; free some space and run again.")
+            sys.exit(f"error: no disk space for {error.filename or 'a file'}; free some space.")
         if error.filename is None:
             raise
-        _fail(f"{error.filename} cannot be used ({error.strerror}); choose another path.")
+        sys.exit(f"error: {error.filename} cannot be used ({error.strerror}).")
     except (MemoryError, RuntimeError) as error:
         lacking = re.search("allocate memory|out of memory|ALLOC_FAILED", str(error))
         if not lacking and not isinstance(error, MemoryError):
             raise
-        _fail(
-            "out of memory; lower training.batch_size (raise training.gradient_accumulation to "
-            "keep the update the same) or decoding.batch_size, use a smaller model, or free memory."
+        sys.exit(
+            "error: out of memory; lower training.batch_size (and raise gradient_accumulation) or "
+            "decoding.batch_size, use a smaller model, or free memory."
         )
     except Interrupted as stop:
         command = shlex.join(sys.orig_argv)
@@ -109,7 +108,3 @@ def exit_status() -> Iterator[None]:
         sys.exit(stop.status)
     except KeyboardInterrupt:
         sys.exit(130)
-
-
-def _fail(sentence: str) -> NoReturn:
-    sys.exit(f"error: {sentence}")

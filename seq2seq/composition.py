@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, asdict, fields, is_dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -37,6 +38,8 @@ SETTINGS: dict[str, type] = {
 """Script name -> dataclass of the settings that the script reads."""
 GROUPS = ("experiment", "corpus", "tokenization", "model", "decoding")
 """Folders of YAML files; a setting such as model=small chooses one of them."""
+PACKAGES = {"experiment": "_global_"}
+"""Folder -> where Hydra puts its settings, if not under its name."""
 SEVERAL = {"seed": "seeds", "decoding": "beams", "decoding.beam": "beams"}
 """Setting that holds one value in other scripts -> setting of ``reproduce`` that holds a list."""
 
@@ -53,8 +56,11 @@ def _one_sentence() -> Iterator[None]:
     try:
         yield
     except (HydraException, OmegaConfBaseException) as error:
-        said = " ".join(str(error).split()).rstrip(".")
-        raise UserError(f"The settings cannot be composed: {said}.") from None
+        raise UserError(f"The settings cannot be composed: {_one_line(error)}.") from None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".")
 
 
 @_one_sentence()
@@ -73,15 +79,17 @@ def compose(name: str, words: Iterable[str]) -> tuple[Any, ...]:
 def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any], dict[str, list]]:
     """Compose the settings of a script; return them, those of ``words``, and groups' choices."""
     folders, typed = [CONFIGS], dict[str, str]()
+    names = ["experiment", *schema.setting_names(SETTINGS[name])]
     for word in words:
         key, equals, value = word.partition("=")
         if key == "--config-dir":
             folders.append(Path(value))
         elif not equals or key.startswith("-"):
-            raise UserError(_meant(name, word))
+            near = schema.not_a_key(key.strip("-").replace("-", "_"), names)
+            raise UserError(f"{word}: settings are written as key=value, without spaces; {near}")
         else:
             typed[key] = value
-    choices = _store(folders)
+    choices = _store(_files(folders))
     chosen = {key: value for key, value in typed.items() if key in choices}
     for group, choice in chosen.items():
         schema.require_choice(group, choice, choices[group])
@@ -102,22 +110,13 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
         if name == "reproduce" and key in SEVERAL:
             raise UserError(f"reproduce does not read {key}; set {SEVERAL[key]}=[...] instead.")
         if first not in read and key not in chosen:
-            raise UserError(schema.not_a_key(key, schema.setting_names(SETTINGS[name])))
+            raise UserError(schema.not_a_key(key, names))
         if first == "systems" and rest and word == key:  # +systems.NAME adds a system
             schema.require_choice("systems", rest[0], config.systems)
         if key not in chosen:
             given[key] = read_value(text)
             OmegaConf.update(config, key, given[key], merge=given[key] != {})
     return config, given, choices
-
-
-def _meant(name: str, word: str) -> str:
-    """Sentence that refuses a word that is not of the form key=value."""
-    key = word.strip("-").partition("=")[0].replace("-", "_")
-    near = schema.nearest_keys(key, ["experiment", *schema.setting_names(SETTINGS[name])])
-    first = fields(SETTINGS[name])[0].name
-    meant = f"{near[0]}=..." if near else f"{'experiment' if first == 'name' else first}={word}"
-    return f"{word}: write key=value, without spaces around =, with quotes; did you mean {meant}?"
 
 
 class _Text(yaml.BaseLoader):
@@ -152,22 +151,28 @@ def read_value(text: str) -> Any:
     return None if text == "null" else text
 
 
-def _store(folders: list[Path]) -> dict[str, list[str]]:
-    """Give Hydra all YAML files of the folders; return the choices of each group."""
+def _files(folders: list[Path]) -> tuple[tuple[str, Path, int], ...]:
+    """Group, path and time of each YAML file; those of later folders replace earlier ones."""
+    places = [(group, folder / group) for folder in folders for group in GROUPS]
+    files = [(group, path) for group, place in places for path in sorted(place.glob("*.yaml"))]
+    files += [("", path) for path in CONFIGS.glob("*.yaml")]
+    return tuple((group, path, path.stat().st_mtime_ns) for group, path in files)
+
+
+@lru_cache(maxsize=1)
+def _store(files: tuple[tuple[str, Path, int], ...]) -> dict[str, list[str]]:
+    """Give Hydra all YAML files; return the choices of each group."""
     store, choices = ConfigStore.instance(), {group: list[str]() for group in GROUPS}
     for kind in schema.CORPORA:
         choices["corpus"].append(kind)
         store.store(kind, {"kind": kind}, "corpus")
-    places = [(folder / group, group) for folder in folders for group in GROUPS]
-    for place, group in [(CONFIGS, ""), *places]:
-        for path in sorted(place.glob("*.yaml")):
-            try:
-                content = yaml.load(path.read_text(encoding="utf-8-sig"), _Text) or {}
-                package = "_global_" if group == "experiment" else None
-                store.store(path.stem, content, group or None, package)
-            except Exception as error:
-                raise UserError(f"{path} cannot be read: {' '.join(str(error).split())}.") from None
-            choices.setdefault(group, []).append(path.stem)
+    for group, path, _ in files:
+        try:
+            content = yaml.load(path.read_text(encoding="utf-8-sig"), _Text) or {}
+            store.store(path.stem, content, group or None, PACKAGES.get(group))
+        except Exception as error:
+            raise UserError(f"{path} cannot be read: {_one_line(error)}.") from None
+        choices.setdefault(group, []).append(path.stem)
     return choices
 
 

@@ -67,12 +67,10 @@ REFUSALS = [
     ("train", "--epochs 5", "training.max_epochs"),
     ("train", "seed=2 --batch-size=8", "training.batch_size"),
     ("train", "--hidden-size 7", "model.encoder.hidden_size"),
-    ("reproduce", "--experiment smoke", "experiment="),
+    ("reproduce", "--experiment smoke", "--experiment"),
     ("translate", "--sauce x", "--sauce"),
     ("train", "corpus.train = 100", "corpus.train"),
-    ("translate", "runs/a/seed-1", "checkpoint=runs/a/seed-1"),
-    ("compare", "runs/a", "evaluations"),
-    ("train", "multi30k", "experiment=multi30k"),
+    ("translate", "runs/a/seed-1", "runs/a/seed-1"),
     # settings that do not go together
     ("train", "'model.attention={kind: fixed}'", "model.attention.kind=fixed"),
     ("train", "corpus.target=en", "corpus.source and corpus.target"),
@@ -95,7 +93,7 @@ REFUSALS = [
     ("train", "+systems.attention.label=no-attention", "no-attention"),
     ("train", "\"+systems.attention.label=' '\"", "attention"),
     # files of settings
-    ("train", "--config-dir=FOLDER experiment=list", "list.yaml"),
+    ("train", "--config-dir=FOLDER experiment=list", "experiment/list"),
     ("train", "--config-dir=FOLDER experiment=twice", "twice.yaml"),
     ("train", "--config-dir=FOLDER experiment=bytes", "bytes.yaml"),
     ("train", "--config-dir=FOLDER experiment=lost", "no_such"),
@@ -106,7 +104,7 @@ FILES = {
     "twice": b"training: {max_epochs: 1}\ntraining: {max_epochs: 2}\n",
     "bytes": b"name: \xff\n",
     "lost": b"defaults: [override /model: no_such]\n",
-    "typo": b"training: {max_epoch: 1}\n",
+    "typo": b"defaults: [quickstart, _self_]\ntraining: {max_epoch: 1}\n",
 }
 
 

@@ -46,7 +46,7 @@ def test_a_value_that_its_type_does_not_allow(schema, data, key):
 
 @pytest.mark.parametrize("data", [None, 3, {"encoder": {"layers": 0}}, {"encoder": [1]}], ids=str)
 def test_a_group_that_is_none(data):
-    with pytest.raises(UserError, match="config=|encoder"):
+    with pytest.raises(UserError, match=r"config=|encoder"):
         from_json(ModelConfig, data)
 
 
