@@ -1,4 +1,4 @@
-# Each target makes what it needs; nothing has to be installed first but Python 3.10 or later.
+# Each target makes what it needs; nothing has to be installed first but Python 3.11 or later.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -58,6 +58,7 @@ study: $(STAMP) ## Train the study again (37 hours of one core) and write its pa
 	$(BIN)/python study/report.py
 
 docs: $(DOCS) ## Build the pages of docs/ into site/, and check their links
+	$(BIN)/python docs/make_settings.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 test: $(DEV) ## Run all tests

@@ -10,14 +10,14 @@ from functools import partial
 from itertools import chain, islice, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import torch
 from harness import main, write_results
 from measure import watch
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.config import CorpusConfig, FilesCorpus, TokenizationConfig
+from seq2seq.config import CorpusConfig, FilesCorpus, TokenizationConfig, check
+from seq2seq.config.corpus import Corpus as AnyCorpus
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.encoding import EncodedPairs
@@ -31,8 +31,9 @@ def benchmark_large_corpus(config: DictConfig) -> Path:
     Raises:
         UserError: there is no such corpus, or the vocabulary size does not fit.
     """
-    corpus: Any = OmegaConf.to_object(config.corpus)
-    tokenization: Any = OmegaConf.to_object(config.tokenization)
+    corpus = check("corpus", OmegaConf.to_container(config.corpus), AnyCorpus)
+    tokenization = OmegaConf.to_container(config.tokenization)
+    tokenization = check("tokenization", tokenization, TokenizationConfig)
     text = load_corpus(corpus, Path(config.data))
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,6 @@ import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
 
 import torch
 from jaxtyping import UInt8
@@ -51,18 +50,12 @@ The tensors have the parameter's shape, except ``step``, which is a scalar."""
 REMEDY = "copy the folder again, or use another one"
 
 
-def _logged(key: str, row: list[float]) -> None:
-    """Reject a row that is not (likelihood, gradient norm, number of tokens >= 1)."""
-    if len(row) != 3 or row[2] < 1:
-        raise UserError(f"{key}={row} must be [likelihood, gradient norm, tokens >= 1].")
-
-
 @dataclass
 class MetricsState(Stored):
     """Metrics of the updates since the last log line."""
 
     nonfinite: Natural = 0
-    finite: list[Annotated[list[float], _logged]] = field(default_factory=list)
+    finite: list[list[float]] = field(default_factory=list)
     """Likelihood, gradient norm and target tokens of each update that was not skipped."""
 
     @property

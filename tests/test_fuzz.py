@@ -128,7 +128,7 @@ def experiment_file(folder: Path, origin: Path, changes: list) -> None:
     (folder / "experiment").mkdir()
     content = change_bytes(origin.read_bytes(), changes)
     (folder / "experiment" / "mine.yaml").write_bytes(content)
-    compose_config("train", [f"hydra.searchpath=['file://{folder}']", "experiment=mine"])
+    compose_config("train", [f"--config-dir={folder}", "experiment=mine"])
 
 
 @cache

@@ -1,7 +1,6 @@
 """Settings: one dataclass per config group, one docstring per field, checks on construction.
 
-Hydra fills the dataclasses from ``configs/``; a checkpoint stores them as JSON. Each part of the
-model gets only the group that it needs: the encoder gets an EncoderConfig.
+A checkpoint stores them as JSON. Each part of the model gets only the group that it needs.
 """
 
 from seq2seq.config.checks import Natural, Stored, between, check, flatten, from_json

@@ -1,19 +1,19 @@
 """Settings of the parallel corpus and of its tokenization."""
 
-from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-from seq2seq.config.checks import Count, FileName, Normalization, Place, Settings, between, one_of
+from pydantic import Field
+
+from seq2seq.config.checks import Count, FileName, Place, between, one_of, settings
 from seq2seq.errors import UserError
 
 
-@dataclass(kw_only=True)
-class CorpusConfig(Settings):
+@settings
+class CorpusConfig:
     """Settings of the parallel text; one subclass per kind of corpus."""
 
-    kinds = dict[str, type["CorpusConfig"]]()  # noqa: RUF012 - filled below
     kind: str
     """grammar | multi30k | europarl | files."""
     source: FileName
@@ -35,21 +35,15 @@ class CorpusConfig(Settings):
     as one word, here and in ``max_words``."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.source == self.target:
-            raise UserError(
-                f"corpus.source and corpus.target are both {self.source}; set two different "
-                "languages."
-            )
-        if self.mirror is not None and self.kind not in ("multi30k", "europarl"):
-            raise UserError(f"corpus={self.kind} reads no corpus.mirror; remove corpus.mirror.")
+            raise UserError(f"corpus.source and corpus.target are both {self.source}.")
 
 
-@dataclass(kw_only=True)
+@settings
 class GrammarCorpus(CorpusConfig):
     """The embedded English-German grammar: no download, any size."""
 
-    kind: str = "grammar"
+    kind: Literal["grammar"] = "grammar"
     source: Annotated[str, one_of("en", "de")] = "en"
     target: Annotated[str, one_of("en", "de")] = "de"
     seed: int = 1
@@ -65,20 +59,20 @@ class GrammarCorpus(CorpusConfig):
     """Longest source sentence, in words."""
 
 
-@dataclass(kw_only=True)
+@settings
 class Multi30kCorpus(CorpusConfig):
     """Multi30k image captions (Elliott et al. 2016): 29,000 short pairs."""
 
-    kind: str = "multi30k"
+    kind: Literal["multi30k"] = "multi30k"
     source: Annotated[str, one_of("en", "de", "fr")] = "de"
     target: Annotated[str, one_of("en", "de", "fr")] = "en"
 
 
-@dataclass(kw_only=True)
+@settings
 class EuroparlCorpus(CorpusConfig):
     """Europarl v7 (Koehn 2005), English-French: long sentences, a part of the paper's corpus."""
 
-    kind: str = "europarl"
+    kind: Literal["europarl"] = "europarl"
     source: Annotated[str, one_of("en", "fr")] = "en"
     target: Annotated[str, one_of("en", "fr")] = "fr"
     max_words: Count = 100
@@ -90,12 +84,12 @@ class EuroparlCorpus(CorpusConfig):
     """Number of test pairs, chosen by a hash of the source sentence."""
 
 
-@dataclass(kw_only=True)
+@settings
 class FilesCorpus(CorpusConfig):
     """Your own line-aligned text; ``directory`` is a folder with train.LANGUAGE, valid.LANGUAGE and
     test.LANGUAGE files."""
 
-    kind: str = "files"
+    kind: Literal["files"] = "files"
     source: FileName = "auto"
     """Language code of the source side; auto: the ending of train.* that is not ``target``'s."""
     target: FileName = "auto"
@@ -111,56 +105,50 @@ class FilesCorpus(CorpusConfig):
         super().__post_init__()
 
 
+Corpus = Annotated[
+    GrammarCorpus | Multi30kCorpus | EuroparlCorpus | FilesCorpus, Field(discriminator="kind")
+]
+CORPORA: dict[str, type[CorpusConfig]] = {
+    "grammar": GrammarCorpus,
+    "multi30k": Multi30kCorpus,
+    "europarl": EuroparlCorpus,
+    "files": FilesCorpus,
+}
 PACKED: tuple[list[str], ...] = ([], ["gz"], ["xz"])
 """What may follow the language in the name of a file of text."""
 
 
-def endings(folder: Path) -> list[str]:
+def in_words(folder: Path) -> str:
+    """Say which endings the training text in a folder has: "my_text has .de and .en"."""
+    found = " and ".join(f".{ending}" for ending in _endings(folder))
+    return f"{folder} has {found or 'no files train.LANGUAGE'}"
+
+
+def _endings(folder: Path) -> list[str]:
     """List the languages of a folder, which are the endings of its files ``train.*``, sorted."""
     names = [path.name.split(".")[1:] for path in folder.glob("train.?*") if path.is_file()]
     return sorted({ending for ending, *packed in names if packed in PACKED})
 
 
-def in_words(folder: Path) -> str:
-    """Say which endings the training text in a folder has: "my_text has .de and .en"."""
-    found = " and ".join(f".{ending}" for ending in endings(folder))
-    return f"{folder} has {found or 'no files train.LANGUAGE'}"
-
-
 def _languages(source: str, target: str, directory: str | None) -> tuple[str, str]:
-    """Return both languages; each one that is "auto" is found among the endings in ``directory``.
-
-    If ``directory`` is no folder, "auto" becomes "source" or "target". If both are "auto" and the
-    only endings are de and en, en is the source.
-    """
-    folder = Path(directory or "no folder").expanduser()
-    found = endings(folder) if folder.is_dir() else ["source", "target"]
+    """Find each language that is "auto"; if both are, and only de and en are there, en is first."""
+    folder = Path(directory or "no folder")
+    found = _endings(folder) if folder.is_dir() else ["source", "target"]
     if found == ["source", "target"]:
         return (found[0] if source == "auto" else source, found[1] if target == "auto" else target)
     pairs = permutations(found, 2)
     ways = [way for way in pairs if source in (way[0], "auto") and target in (way[1], "auto")]
     if len(ways) == 1 or (ways and found == ["de", "en"]):
         return ways[-1]
-    settings = [f"corpus.source={one} corpus.target={other}" for one, other in ways[:2]]
-    end = f"to say which way to translate, add {' or '.join(settings)} to the command"
-    other = (
-        "name the files train.LANGUAGE, and set corpus.source and corpus.target to two of these "
-        "languages"
-    )
-    raise UserError(f"{in_words(folder)}; {end if ways else other}.")
+    given = [f"corpus.source={one} corpus.target={other}" for one, other in ways[:2]]
+    end = "name the files train.LANGUAGE, and set corpus.source and corpus.target to two of these"
+    if given:
+        end = f"to say which way to translate, add {' or '.join(given)} to the command"
+    raise UserError(f"{in_words(folder)}; {end}.")
 
 
-CORPORA = CorpusConfig.kinds
-CORPORA |= {
-    "grammar": GrammarCorpus,
-    "multi30k": Multi30kCorpus,
-    "europarl": EuroparlCorpus,
-    "files": FilesCorpus,
-}
-
-
-@dataclass(kw_only=True)
-class TokenizationConfig(Settings):
+@settings
+class TokenizationConfig:
     """Settings of the tokenizers, which cut text into pieces, and of the vocabularies, which number
     the pieces."""
 
@@ -173,7 +161,7 @@ class TokenizationConfig(Settings):
     """Minimum count of a word in training; rarer words become ``<unk>`` (whitespace)."""
     joint: bool = False
     """Whether both languages share one subword model (sentencepiece)."""
-    target_normalization: Normalization | None = None
+    target_normalization: Annotated[str, one_of("identity", "nfkc", "nmt_nfkc")] | None = None
     """Normalisation of the target, and with ``joint`` also of the source (sentencepiece): identity
     (keeps every character) | nfkc | nmt_nfkc (nfkc, and control characters are removed; always
     that of the source without ``joint``); null for identity. White space always becomes single
@@ -186,11 +174,8 @@ class TokenizationConfig(Settings):
     is always tokenised by one process."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.kind == "sentencepiece" and self.vocabulary_size is None:
             raise UserError("tokenization.vocabulary_size is null; sentencepiece needs a number.")
-        if self.joint and self.kind != "sentencepiece":
-            raise UserError("tokenization.joint=true needs tokenization.kind=sentencepiece.")
         target = self.target_normalization or "identity"
         self.target_normalization = target if self.kind == "sentencepiece" else None
 

@@ -1,11 +1,14 @@
 """Settings of search and scoring."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
-from seq2seq.config.checks import Count, Settings, between, one_of, rising
+from seq2seq.config.checks import Count, between, one_of, rule, settings
 from seq2seq.errors import UserError
 
+RISING = rule(
+    lambda given: given and sorted({*given}) == given, "use rising numbers, as in [10,20]"
+)
 Beam = Annotated[int, between(1, 10_000)]
 SEARCH_NAMES = {"length_penalty": "length-penalty", "max_ratio": "ratio", "max_extra": "extra"}
 """Setting -> label that DecodingConfig.name appends when the setting differs from its default."""
@@ -33,8 +36,8 @@ def unspaced(language: str) -> bool:
     return bleu_tokenizer(language) in UNSPACED
 
 
-@dataclass(kw_only=True)
-class DecodingConfig(Settings):
+@settings
+class DecodingConfig:
     """Settings of the search for translations."""
 
     beam: Beam = 5
@@ -54,19 +57,14 @@ class DecodingConfig(Settings):
     """Number of pieces added to the maximum length of a hypothesis; see max_ratio."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.n_best > self.beam:
             raise UserError(
-                f"decoding.n_best={self.n_best} is larger than decoding.beam={self.beam}; set "
-                f"decoding.beam={self.n_best} or more."
+                f"decoding.n_best={self.n_best} is larger than decoding.beam={self.beam}."
             )
 
     @property
     def name(self) -> str:
-        """Name of this search in folders and tables, such as ``greedy`` or ``beam5-ratio3``.
-
-        Searches whose results may differ have different names.
-        """
+        """Name of this search in folders and tables; another one where results may differ."""
         words = ["greedy" if self.beam == 1 else f"beam{self.beam}"]
         for key, word in SEARCH_NAMES.items():
             value = getattr(self, key)
@@ -75,8 +73,8 @@ class DecodingConfig(Settings):
         return "-".join(words)
 
 
-@dataclass(kw_only=True)
-class EvaluationConfig(Settings):
+@settings
+class EvaluationConfig:
     """Settings of the scoring: length buckets, bootstrap, tokenization for BLEU."""
 
     seed = 12_345  # of the bootstrap; no setting
@@ -85,7 +83,7 @@ class EvaluationConfig(Settings):
     """Unit of source length: words (between spaces) | characters (spaces do not count). null:
     in ``compare``, the unit of the evaluations; elsewhere characters for the source languages bo,
     ja, km, lo, my, th and zh, and words for all others."""
-    length_buckets: Annotated[list[Count], rising] | None = None
+    length_buckets: Annotated[list[Count], RISING] | None = None
     """Upper limits of the length buckets, counted in length_unit; a last bucket holds all longer
     sentences. null for 10, 20, 30, 40, 50 and 60 words, or for 20, 40, ..., 120 characters."""
     bootstrap: Annotated[int, between(100, 1_000_000)] = 1_000
@@ -108,15 +106,11 @@ class EvaluationConfig(Settings):
     def ends(self) -> tuple[int, int]:
         """The largest length of a short source, and the length above which a source is long.
 
-        Both depend on ``length_unit`` alone, so that nobody can fit them to results.
-        """
+        Both depend on ``length_unit`` alone, so that nobody can fit them to results."""
         return 20 * UNITS[self.unit], 30 * UNITS[self.unit]
 
     def for_languages(self, source: str, target: str) -> "EvaluationConfig":
-        """Copy with ``tokenize`` and ``length_unit`` for two language codes, such as zh or pt-BR.
-
-        Values that are not null are kept.
-        """
+        """Copy with ``tokenize`` and ``length_unit`` of two languages, unless they are set."""
         unit = "characters" if unspaced(source) else "words"
         unit, tokenize = self.length_unit or unit, self.tokenize or bleu_tokenizer(target)
         return replace(self, tokenize=tokenize, length_unit=unit)

@@ -1,8 +1,10 @@
 """Settings of the training."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
+
+from annotated_types import Interval, Len
 
 from seq2seq.config.checks import (
     Count,
@@ -10,14 +12,14 @@ from seq2seq.config.checks import (
     Natural,
     Place,
     Precision,
-    Settings,
     between,
     one_of,
+    settings,
 )
 from seq2seq.errors import UserError
 
 NonNegative = Annotated[float, between(0)]
-Share = Annotated[float, between(0, 1)]
+Decay = Annotated[float, Interval(ge=0, lt=1)]
 
 
 INHERITED = re.compile(
@@ -28,8 +30,8 @@ INHERITED = re.compile(
 SCHEDULES = ("average", "constant", "inverse_sqrt", "linear")
 
 
-@dataclass(kw_only=True)
-class OptimizerConfig(Settings):
+@settings
+class OptimizerConfig:
     """Settings of the optimizer and of the learning-rate schedule."""
 
     kind: Annotated[str, one_of("adam", "adadelta", "sgd")] = "adam"
@@ -37,7 +39,7 @@ class OptimizerConfig(Settings):
     learning_rate: NonNegative = 2e-3
     """Learning rate after warm-up. Adadelta multiplies the step that it computes by it (1 in the
     paper)."""
-    betas: list[float] = field(default_factory=lambda: [0.9, 0.98])
+    betas: Annotated[list[Decay], Len(2, 2)] = field(default_factory=lambda: [0.9, 0.98])
     """Decay rates of Adam."""
     warmup_updates: Natural = 100
     """Number of updates over which the learning rate rises linearly from zero."""
@@ -46,14 +48,9 @@ class OptimizerConfig(Settings):
     the weights over about the last tenth of the updates) | constant | inverse_sqrt (falls
     with 1 / sqrt(update)) | linear (falls to zero at the end of max_epochs or max_updates)."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
-            raise UserError(f"training.optimizer.betas={self.betas} must be two numbers in [0, 1).")
 
-
-@dataclass(kw_only=True)
-class TrainingConfig(Settings):
+@settings
+class TrainingConfig:
     """Settings of the training: batches, loss, limits, validation, checkpoints, logs."""
 
     batch_size: Count = 64
@@ -102,9 +99,5 @@ class TrainingConfig(Settings):
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.early_stopping_metric == "bleu" and self.dev_bleu_sentences < 1:
-            raise UserError(
-                "training.early_stopping_metric=bleu needs translations; set "
-                "training.dev_bleu_sentences=500."
-            )
+            raise UserError("training.early_stopping_metric=bleu needs dev_bleu_sentences.")

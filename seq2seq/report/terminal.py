@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from seq2seq.command import command_of
 from seq2seq.config import TrainConfig
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW
+from seq2seq.invocation import command_of
 from seq2seq.report.findings import conclusion
 from seq2seq.report.tables import DAGGER, markdown_table, or_dash, row_label, summary_rows, title
 from seq2seq.training.run_folder import RunFolder
