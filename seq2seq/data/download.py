@@ -18,22 +18,17 @@ TIMEOUT = 20.0
 
 
 def fetch(base: str, name: str, folder: Path) -> Path:
-    """Download ``<base>/<name>`` (http, https, file) into ``folder``; return the file's path.
-
-    A file that is already there is not downloaded again. UserError if the download fails.
-    """
+    """Download ``<base>/<name>`` (http, https, file) into ``folder``, if it is not there yet."""
     base = base.rstrip("/") + "/"
     source = pooch.create(folder, base, registry={name: None}, retry_if_failed=RETRIES)
-    local = urllib.parse.urlsplit(base).scheme == "file"
-    downloader = (
-        _copy if local else pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=TIMEOUT)
-    )
+    remote = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=TIMEOUT)
     try:
+        downloader = _copy if base.startswith("file:") else remote
         path = Path(source.fetch(name, downloader=downloader))
     except (OSError, ValueError) as error:  # errors of requests are OSErrors
         raise UserError(
-            f"{base}{name} could not be downloaded ({error}); check the network and the disk, or "
-            "set corpus.mirror to another base URL, or corpus.directory to a folder of the files."
+            f"{base}{name} could not be downloaded ({error}); check the network, or set "
+            "corpus.mirror to another base URL, or corpus.directory to a folder of the files."
         ) from error
     set_usual_mode(path)
     return path
