@@ -95,7 +95,7 @@ def prepare_text(corpus: CorpusConfig, tokenization: TokenizationConfig, data: P
 def read_epoch(folder: Path, batch_size: int, seed: int) -> int:
     """Plan an epoch and pad each of its batches, as training does; return the number of pairs."""
     train = EncodedPairs.load(folder, "train")
-    batches = BatchPlan(train, batch_size, "sentences", seed).epoch(0)
+    batches = BatchPlan(train, batch_size, seed).epoch(0)
     for batch in batches:
         collate(train, batch)
     return sum(map(len, batches))

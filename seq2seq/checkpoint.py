@@ -16,9 +16,9 @@ altered files, and tensors that do not fit the config.
 
 import shutil
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from jaxtyping import UInt8
@@ -26,23 +26,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from seq2seq.config import (
-    Natural,
-    Stored,
-    TrainConfig,
-    between,
-    from_json,
-    known_settings,
-    read_json,
-)
+from seq2seq.config import Natural, Stored, TrainConfig, from_json, read_json
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.errors import UserError
 from seq2seq.files import file_digest, read_object, replacing_folder, write_json
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress
 
-FORMAT, OLDEST = 4, 3
-"""Format that is written, and the oldest format that can be read."""
+FORMAT = 4
 MANIFEST = "manifest.json"
 MODEL, OPTIMIZER, RNG = "model.safetensors", "optimizer.safetensors", "rng.safetensors"
 UNAVERAGED = "unaveraged.safetensors"
@@ -52,7 +43,7 @@ OPTIONAL = {RNG, "tokenizer.source.model", "tokenizer.target.model"}
 OPTIMIZER_STATE = {
     torch.optim.Adam: ("exp_avg", "exp_avg_sq", "step"),
     torch.optim.Adadelta: ("acc_delta", "square_avg", "step"),
-    torch.optim.SGD: ("momentum_buffer",),
+    torch.optim.SGD: (),
 }
 """Optimizer -> names of the state tensors of each parameter.
 
@@ -80,20 +71,10 @@ class MetricsState(Stored):
 
 
 @dataclass
-class RateState(Stored):
-    """State of the learning-rate schedule ``plateau``."""
-
-    plateau_factor: Annotated[float, between(0)] = 1.0
-    stale: Natural = 0
-    """Number of validations since the metric last improved or the rate was last lowered."""
-
-
-@dataclass
 class TrainingState(Stored):
     """Content of ``state.json``: what resuming needs besides tensors."""
 
     progress: Progress
-    learning_rate: RateState
     metrics: MetricsState
     conditions: dict[str, str]
     """Conditions that change the last bits of results, such as the number of threads."""
@@ -138,7 +119,6 @@ def save_checkpoint(
                     f"{index}.{name}": value.detach().contiguous()
                     for index, values in optimizer.state_dict()["state"].items()
                     for name, value in values.items()
-                    if value is not None  # None: SGD's buffer if there is no momentum
                 }
                 save_file(moments, folder / OPTIMIZER)
             if unaveraged:
@@ -250,8 +230,6 @@ def _load(folder: Path, device: torch.device, sha256: str) -> Checkpoint:
         model = TranslationModel(config.model, *sizes)
     for name, tensor in _tensors_of(model).items():
         tensor.copy_(tensors[name])
-    if read_object(folder / MANIFEST, REMEDY)["format"] < FORMAT:
-        _read_words_as_stored(model)
     checkpoint = Checkpoint(
         config,
         model.to(device),
@@ -270,35 +248,7 @@ def _load(folder: Path, device: torch.device, sha256: str) -> Checkpoint:
 def read_config(folder: Path) -> TrainConfig:
     """Read the config.json of a checkpoint or run folder."""
     where = folder / "config.json"
-    return from_json(TrainConfig, stored_settings(read_object(where, REMEDY)), str(where))
-
-
-def stored_settings(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a training from the ``content`` of its config.json.
-
-    For a file of version 0.2, drop the settings of ``reproduce``, and add those of normalisation.
-    """
-    ours = {one.name: content[one.name] for one in fields(TrainConfig) if one.name in content}
-    ours = known_settings(ours)
-    match ours.get("tokenization"):
-        case {"kind": "sentencepiece", **rest}:
-            rules = dict.fromkeys(("source_normalization", "target_normalization"), "nmt_nfkc")
-            ours["tokenization"] = {"kind": "sentencepiece", **rules, **rest}
-    return ours
-
-
-@torch.no_grad()
-def _read_words_as_stored(model: TranslationModel) -> None:
-    """Divide the weights of query and readout for the input word by ``word_scale``, in place.
-
-    In format 3, these weights multiply the word's embedding. Since format 4, they multiply the
-    embedding times ``word_scale``. The division keeps the results equal.
-    """
-    decoder = model.decoder
-    if decoder.attends_first:
-        decoder.readout_layer.weight[:, decoder.state_and_context_size :] /= decoder.word_scale
-    if decoder.attention.word_query is not None:
-        decoder.attention.word_query.weight /= decoder.word_scale
+    return from_json(TrainConfig, read_object(where, REMEDY), str(where))
 
 
 def load_optimizer(
@@ -326,7 +276,7 @@ def load_optimizer(
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     (names,) = (names for kind, names in OPTIMIZER_STATE.items() if isinstance(optimizer, kind))
     state: dict[int, dict[str, Tensor]] = {}
-    if tensors:  # none for SGD without momentum, and before the first step
+    if tensors:  # none for SGD, and before the first step
         expected = {
             f"{i}.{name}": torch.zeros(()) if name == "step" else parameter
             for i, parameter in enumerate(parameters)
@@ -359,11 +309,10 @@ def restore_rng(states: Mapping[str, Tensor]) -> None:
 def _verify(folder: Path, names: Collection[str]) -> set[str]:
     """Check the files in ``names`` that the manifest lists; return the names of these files."""
     manifest = read_object(folder / MANIFEST, REMEDY)
-    known = manifest.get("format") in range(OLDEST, FORMAT + 1)
-    if not known or not isinstance(files := manifest.get("files"), dict):
+    if manifest.get("format") != FORMAT or not isinstance(files := manifest.get("files"), dict):
         raise UserError(
-            f"{MANIFEST} in {folder} is not of format {OLDEST} to {FORMAT}; use the version of "
-            f"seq2seq that wrote it, or {REMEDY}."
+            f"{MANIFEST} in {folder} is not of format {FORMAT}; use the version of seq2seq that "
+            f"wrote it, or {REMEDY}."
         )
     for name in sorted(listed := files.keys() & set(names)):
         if not (folder / name).is_file():

@@ -34,8 +34,6 @@ SCHEMAS: dict[str, type] = {
     "translate": schema.TranslateConfig,
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
-    "explain": schema.ExplainConfig,
-    "serve": schema.ServeConfig,
 }
 """Script name -> dataclass that Hydra fills.
 
@@ -47,8 +45,6 @@ OF_REPRODUCE = set(inspect.get_annotations(schema.ReproduceConfig)) - {"systems"
 READ = SCHEMAS | dict.fromkeys(("prepare", "train"), schema.TrainConfig)
 """Script name -> dataclass of the settings that the script reads."""
 IN_QUOTES = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-SENTENCES = ("text", "prefix")
-"""Settings whose value is text as it is typed, brackets and quotes included."""
 REMEDIES = {
     "converted to Integer": "set a whole number",
     "converted to Float": "set a number",
@@ -98,9 +94,8 @@ def register_schema(name: str) -> None:
 
 
 def _own_name(directory: str | None) -> str:
-    """Name of the user's text: the name of its folder, or of its file without the ending."""
-    path = Path(directory or "own_text").expanduser().resolve()
-    return path.stem if path.is_file() else path.name
+    """Name of the user's text: the name of its folder."""
+    return Path(directory or "own_text").expanduser().resolve().name
 
 
 class FileConfigSource(file_config_source.FileConfigSource):
@@ -137,8 +132,6 @@ def quoted(arguments: list[str]) -> list[str]:
         key, equals, value = argument.partition("=")
         if not equals or re.match(r"[-~]|\+*hydra[./]|$", key) or (several and "(" in value):
             return argument
-        if key.lstrip("+") in SENTENCES:
-            return f"{key}={QuotedString(value, Quote.single).with_quotes()}"
         if re.fullmatch(r"\[.*\]|\{.*\}", value, re.DOTALL):
             inner = value[1:-1]
             parts = re.findall(rf"(?:{IN_QUOTES}|[^,'\"])+", inner)

@@ -13,7 +13,6 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.test_sets import find_test_sets, find_test_texts
-from seq2seq.model.attention import attention_class
 from seq2seq.report.terminal import plan
 from seq2seq.training.checkpoint_manager import codec_folder
 from seq2seq.training.run_folder import RunFolder
@@ -116,11 +115,6 @@ def _test_sets(configs: list[EvaluateConfig], runs: list[TrainConfig]) -> list[s
 def _evaluate_config(config: ReproduceConfig, run: TrainConfig) -> EvaluateConfig:
     """Build the config that evaluates ``run``; refuse a missing device or test text."""
     choose_device(run.training.device)
-    if config.decoding.replace_unknown and not attention_class(run.model.attention).attends:
-        raise UserError(
-            f"decoding.replace_unknown needs attention to words, and the system {run.system} has "
-            "none; remove decoding.replace_unknown."
-        )
     for text in find_test_texts(config.test_texts, run.corpus).values():
         read_aligned(text.source, text.target)  # only to check the files
     return EvaluateConfig(

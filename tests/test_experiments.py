@@ -22,7 +22,9 @@ from middle import read_traced
 from packed import main as pack
 
 from seq2seq.api import reproduce
+from seq2seq.checkpoint import read_config
 from seq2seq.config import ATTENTION_KINDS
+from seq2seq.data.grammar import banded_pairs
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.model.translation import TranslationModel
@@ -191,8 +193,6 @@ def test_other_test_texts_are_refused_before_any_training(tmp_path):
     words += [f"data={tmp_path}/data", f"output={tmp_path}/outputs", "experiment=smoke"]
     with pytest.raises(UserError, match=r"test .*no-attention"):
         reproduce(*words, "+systems.no-attention.corpus.seed=2")
-    with pytest.raises(UserError, match=r"decoding\.replace_unknown .*no-attention"):
-        reproduce(*words, "decoding.replace_unknown=true")
     for name in ("a", "b"):
         write_reversal_corpus(tmp_path / name, 20)
     for test in (tmp_path / "b").glob("test.*"):
@@ -271,12 +271,11 @@ def test_the_skipped_middle_is_traced_once_for_each_system(tmp_path, monkeypatch
     middle.main(evaluations, tmp_path / "results")
     assert places.stat().st_mtime_ns == stamp
     texts = read_evaluation(Path(evaluations[0])).texts
-    links = [
-        line.split() for line in next(tmp_path.glob("data/*/*/test.align")).read_text().splitlines()
-    ]
-    for gold, line in zip(both.gold.sentences, links, strict=True):
+    pairs = banded_pairs(read_config(Path(evaluations[0]).parents[1]).corpus)
+    assert [pair.source for pair in pairs] == texts.sources
+    for gold, pair in zip(both.gold.sentences, pairs, strict=True):
         for target, place in enumerate(gold):
-            sources = [int(i) for i, j in (link.split("-") for link in line) if int(j) == target]
+            sources = [i for i, j in pair.links if j == target]
             assert place == min(sources, default=middle.UNLINKED)
     assert both.traces["additive-20/always"].sizes.tolist() == [
         len(h.split()) for h in texts.hypotheses

@@ -3,17 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from seq2seq.config.checks import Count, Natural, Settings, between, one_of, rising
+from seq2seq.config.checks import Count, Settings, between, one_of, rising
 from seq2seq.errors import UserError
 
 Beam = Annotated[int, between(1, 10_000)]
-SEARCH_NAMES = {
-    "length_penalty": "length-penalty",
-    "max_ratio": "ratio",
-    "max_extra": "extra",
-    "forbid_unknown": "no-unk",
-    "replace_unknown": "replaced",
-}
+SEARCH_NAMES = {"length_penalty": "length-penalty", "max_ratio": "ratio", "max_extra": "extra"}
 """Setting -> label that DecodingConfig.name appends when the setting differs from its default."""
 TOKENIZERS = ("13a", "zh", "ja-mecab", "ko-mecab", "flores200", "spm", "intl", "char", "none")
 BLEU_TOKENIZERS = {
@@ -58,11 +52,6 @@ class DecodingConfig(Settings):
     """
     max_extra: Annotated[int, between(1, 1_000_000)] = 10
     """Number of pieces added to the maximum length of a hypothesis; see max_ratio."""
-    forbid_unknown: bool = False
-    """Whether the search excludes ``<unk>``."""
-    replace_unknown: bool = False
-    """Whether to replace each ``<unk>`` by the source piece with the largest attention weight;
-    needs attention and a vocabulary of words."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,7 +63,7 @@ class DecodingConfig(Settings):
 
     @property
     def name(self) -> str:
-        """Name of this search in folders and tables, such as ``greedy`` or ``beam5-no-unk``.
+        """Name of this search in folders and tables, such as ``greedy`` or ``beam5-ratio3``.
 
         Searches whose results may differ have different names.
         """
@@ -82,8 +71,7 @@ class DecodingConfig(Settings):
         for key, word in SEARCH_NAMES.items():
             value = getattr(self, key)
             if value != getattr(DecodingConfig, key):
-                number = repr(value).removesuffix(".0")
-                words.append(word if isinstance(value, bool) else word + number)
+                words.append(word + repr(value).removesuffix(".0"))
         return "-".join(words)
 
 
@@ -91,6 +79,8 @@ class DecodingConfig(Settings):
 class EvaluationConfig(Settings):
     """Settings of the scoring: length buckets, bootstrap, tokenization for BLEU."""
 
+    seed = 12_345  # of the bootstrap; no setting
+    confidence = 0.95  # level of the intervals; no setting
     length_unit: Annotated[str, one_of(*UNITS)] | None = None
     """Unit of source length: words (between spaces) | characters (spaces do not count). null:
     in ``compare``, the unit of the evaluations; elsewhere characters for the source languages bo,
@@ -100,10 +90,6 @@ class EvaluationConfig(Settings):
     sentences. null for 10, 20, 30, 40, 50 and 60 words, or for 20, 40, ..., 120 characters."""
     bootstrap: Annotated[int, between(100, 1_000_000)] = 1_000
     """Number of bootstrap resamples for intervals and paired tests."""
-    seed: Natural = 12_345
-    """Seed of the bootstrap."""
-    confidence: Annotated[float, between(0.5, 0.999)] = 0.95
-    """Confidence level of the intervals."""
     tokenize: Annotated[str, one_of(*TOKENIZERS)] | None = None
     """Tokenizer of sacreBLEU, also for dev BLEU: 13a (the usual one) | zh | ja-mecab | ko-mecab |
     flores200 | spm | intl | char | none (splits at spaces, for tokenized text). null: by target

@@ -1,6 +1,6 @@
 """Settings of the translation model."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from seq2seq.config.checks import Settings, between, one_of
@@ -15,7 +15,6 @@ Dropout = Annotated[float, between(0, 0.95)]
 DIRECTIONS = ("both", "forward", "backward")
 ATTENTION_KINDS = {
     "additive": "additive.AdditiveAttention",
-    "concat": "additive.ConcatAttention",
     "coverage": "additive.CoverageAttention",
     "dot": "dot_product.DotAttention",
     "general": "dot_product.GeneralAttention",
@@ -56,8 +55,8 @@ class AttentionConfig(Settings):
     """Settings of attention, the one component under study: how the decoder sees the source."""
 
     kind: Annotated[str, one_of(*ATTENTION_KINDS)] = "additive"
-    """additive (Bahdanau et al. 2014) | dot, general, concat, location, local_m, local_p (Luong et
-    al. 2015) | scaled_dot, multi_head (Vaswani et al. 2017) | coverage (additive; Tu et al. 2016);
+    """additive (Bahdanau et al. 2014) | dot, general, location, local_m, local_p (Luong et al.
+    2015) | scaled_dot, multi_head (Vaswani et al. 2017) | coverage (additive; Tu et al. 2016);
     with a memory of fixed size: slots (additive attention to a few vectors, which learned queries
     pool) | linear (Shen et al. 2021) | elu (Katharopoulos et al. 2020) | delta (Schlag et al.
     2021); without attention: fixed (the encoder's summary at every step) | init_only (the summary
@@ -72,8 +71,6 @@ class AttentionConfig(Settings):
     Luong et al. 2015)."""
     slots: Size = 8
     """Number of vectors into which the kinds slots, linear, elu and delta write the source."""
-    positions: Size = 100
-    """Number of source positions that the kind location covers; later positions get weight 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -135,17 +132,6 @@ class ModelConfig(Settings):
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
-
-    @property
-    def shape(self) -> "ModelConfig":
-        """Copy for comparisons: settings without effect on what trained weights compute are fixed.
-
-        Checkpoints with equal shapes can be averaged.
-        """
-        decoder = replace(self.decoder, recurrence="fast")
-        return replace(
-            self, decoder=decoder, dropout=0.0, embedding_dropout=0.0, initialization="uniform"
-        )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -12,7 +12,6 @@ from seq2seq.config.checks import (
     Place,
     Precision,
     Settings,
-    between,
     check,
     distinct,
     nearest,
@@ -147,19 +146,11 @@ class TranslatorSettings(Settings):
     """Checkpoint folder, or run folder (for its best checkpoint)."""
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
     more_checkpoints: list[Place] = field(default_factory=list)
-    """Other checkpoints, for an ensemble or an average; all must have the same vocabularies."""
-    average: bool = False
-    """Whether to average the weights of the checkpoints, which should be of one training, instead
-    of using the checkpoints as an ensemble."""
+    """Other checkpoints, for an ensemble; all must have the same vocabularies."""
     device: Device = "auto"
     """auto (cuda if available) | cpu | cuda."""
     precision: Precision = "auto"
     """Precision of matrix products: auto (bf16 where it is fast, otherwise fp32) | fp32 | bf16."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.average and not self.more_checkpoints:
-            raise UserError("average=true needs other checkpoints; set more_checkpoints=[...].")
 
 
 @dataclass(kw_only=True)
@@ -171,16 +162,14 @@ class TranslateConfig(TranslatorSettings):
     """Text file, one sentence per line; - for standard input."""
     hypotheses: Place | None = "-"
     """File for the translations, one line per input line; - for standard output, null for none."""
-    prefix: str = ""
-    """Beginning of each translation; the search writes the rest."""
     n_best_list: Place | None = None
-    """File for the ``decoding.n_best`` hypotheses of each line, in Moses' format without features:
+    """File for the ``decoding.n_best`` hypotheses of each line:
     ``line number from 0 ||| text ||| score``; - for standard output."""
     alignments: Place | None = None
     """File for the word links of each line's best hypothesis in Pharaoh format, ``source-target``,
     words counted from 0; - for standard output. Each target word is linked to the source word with
-    the largest attention weight. Needs attention, and words separated by spaces (not
-    tokenization=moses, nor subwords of languages without spaces)."""
+    the largest attention weight. Needs attention, and words separated by spaces (no
+    subwords of languages without spaces)."""
     chunk: Count = 4_096
     """Number of lines to read before they are translated; with 1, each line is translated before
     the next one is read."""
@@ -211,8 +200,6 @@ class EvaluateConfig(TranslatorSettings):
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     beams: Annotated[list[Beam], distinct] | None = None
     """Beam widths to search with, 1 for greedy search; null for only ``decoding.beam``."""
-    no_unk: bool = False
-    """Whether to repeat each search without ``<unk>``, as in Bahdanau et al. 2014, Table 1."""
     hypotheses: Place | None = None
     """File of translations to score instead of a checkpoint's, one per line of ``source``."""
     system: str | None = None
@@ -229,9 +216,6 @@ class EvaluateConfig(TranslatorSettings):
     """Your own source text, instead of the corpus's test sets; needs ``reference``."""
     reference: Annotated[Any, places] = None
     """File of reference translations of ``source``, line by line; [a,b] for several references."""
-    gold: Place | None = None
-    """File of gold word links between ``source`` and ``reference``, one line per pair, to score the
-    links of attention. As in ``<test set>.align``, 2-1 is a sure link and 2p1 a possible link."""
     maps: list[Count] = field(default_factory=list)
     """Numbers (from 1) of the lines whose attention maps ``compare`` draws; if [], ``compare``
     chooses a few lines, from short to long."""
@@ -249,7 +233,7 @@ class EvaluateConfig(TranslatorSettings):
         for key in () if self.hypotheses is None else ("source", "reference", "system", "output"):
             if not getattr(self, key):
                 raise UserError(f"hypotheses=FILE needs {key}; set {key}=... as well.")
-        searched = ("beams", "no_unk", "more_checkpoints", "gold", "maps")
+        searched = ("beams", "more_checkpoints", "maps")
         for key in () if self.hypotheses is None else searched:
             if getattr(self, key):
                 raise UserError(f"{key} needs a checkpoint, not hypotheses=FILE; remove {key}.")
@@ -257,8 +241,6 @@ class EvaluateConfig(TranslatorSettings):
             raise UserError("decoding needs a checkpoint, not hypotheses=FILE; remove decoding.")
         if (self.source is None) != (self.reference is None):
             raise UserError("Only one of source and reference is set; set both, or neither.")
-        if self.gold is not None and self.source is None:
-            raise UserError("gold needs source and reference; set all three.")
         if self.source is not None and (self.test_sets or self.test_texts or self.directory):
             raise UserError("source replaces test_sets, test_texts and directory; remove those.")
         if self.test_sets == [] and not (self.test_texts or self.source):
@@ -274,13 +256,8 @@ class EvaluateConfig(TranslatorSettings):
             raise UserError(f"system={self.system} has a slash; choose a name without one.")
 
     def searches(self) -> list[DecodingConfig]:
-        """List one search per beam; with ``no_unk``, the same search without <unk> follows each."""
-        unknown = [False, True] if self.no_unk else [self.decoding.forbid_unknown]
-        return [
-            replace(self.decoding, beam=beam, forbid_unknown=forbidden)
-            for beam in self.beams or [self.decoding.beam]
-            for forbidden in unknown
-        ]
+        """List one search per beam."""
+        return [replace(self.decoding, beam=beam) for beam in self.beams or [self.decoding.beam]]
 
 
 @dataclass(kw_only=True)
@@ -305,52 +282,3 @@ class CompareConfig(Settings):
     translations contain."""
     labels: dict[str, str] = field(default_factory=dict)
     """System -> its name in tables and figures."""
-
-
-@dataclass(kw_only=True)
-class ServeConfig(Settings):
-    """Settings of ``serve``: a server on this computer shows the live page for any checkpoints."""
-
-    checkpoint: list[Any]
-    """Checkpoint or run folder of each system. An inner list is an ensemble: [A,[B,C]] is the model
-    A, and the ensemble of B and C."""
-    decoding: DecodingConfig = field(default_factory=DecodingConfig)
-    sentences: Place | None = None
-    """Evaluation folder whose sentences the page offers; null for an evaluation of the first
-    system, if there is one."""
-    host: str = "127.0.0.1"
-    """Address to listen on. By default, only this computer can send requests. With 0.0.0.0, all
-    computers of the network can; set ``names`` too, or the server refuses their requests."""
-    port: Annotated[int, between(0, 65_535)] = 8_000
-    """Port to listen on; 0 for any free port."""
-    names: list[str] = field(default_factory=list)
-    """Names or addresses by which other computers reach this one; the server refuses requests that
-    use other names."""
-    device: Device = "auto"
-    """auto (cuda if available) | cpu | cuda."""
-    precision: Precision = "auto"
-    """Precision of matrix products: auto (bf16 where it is fast, otherwise fp32) | fp32 | bf16."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for one in self.checkpoint or [None]:
-            folders = one if isinstance(one, list) else [one]
-            if not folders or not all(isinstance(folder, str) and folder for folder in folders):
-                raise UserError(
-                    f"checkpoint={self.checkpoint} is not a list of folders; set "
-                    "'checkpoint=[FOLDER]' or 'checkpoint=[FOLDER,...]'."
-                )
-        if self.decoding.n_best > 1:
-            raise UserError("serve shows one translation; remove decoding.n_best.")
-
-
-@dataclass(kw_only=True)
-class ExplainConfig(Settings):
-    """Settings of ``explain``: a model translates one sentence, word by word."""
-
-    checkpoint: Place
-    """Checkpoint folder, or run folder (for its best checkpoint)."""
-    text: str
-    """Sentence to translate."""
-    output: Place = "outputs/explain"
-    """Folder for the picture of the attention."""

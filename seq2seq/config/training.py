@@ -25,7 +25,7 @@ INHERITED = re.compile(
     r"|corpus\.(source|target)$|tokenization\.(?!max_pieces|workers)"
 )
 """Pattern of the settings that a training has from its ``init_from``."""
-SCHEDULES = ("average", "constant", "plateau", "inverse_sqrt", "linear")
+SCHEDULES = ("average", "constant", "inverse_sqrt", "linear")
 
 
 @dataclass(kw_only=True)
@@ -37,28 +37,14 @@ class OptimizerConfig(Settings):
     learning_rate: NonNegative = 2e-3
     """Learning rate after warm-up. Adadelta multiplies the step that it computes by it (1 in the
     paper)."""
-    epsilon: Annotated[float, between(1e-30)] = 1e-8
-    """Constant in the denominator of Adam and Adadelta (1e-6 in the paper)."""
-    rho: Share = 0.95
-    """Decay rate of Adadelta."""
     betas: list[float] = field(default_factory=lambda: [0.9, 0.98])
     """Decay rates of Adam."""
-    momentum: NonNegative = 0.0
-    """Momentum of SGD."""
-    weight_decay: NonNegative = 0.0
-    """Factor of the L2 penalty."""
     warmup_updates: Natural = 100
     """Number of updates over which the learning rate rises linearly from zero."""
     schedule: Annotated[str, one_of(*SCHEDULES)] = "average"
     """Learning rate after warm-up: average (constant; validation and checkpoints use the average of
-    the weights over about the last tenth of the updates) | constant | plateau (multiplied by
-    decay_factor whenever the early-stopping metric stalls) | inverse_sqrt (falls with 1 /
-    sqrt(update)) | linear (falls to zero at the end of max_epochs or max_updates)."""
-    decay_factor: Share = 0.5
-    """schedule=plateau: factor by which the learning rate is multiplied when the metric stalls."""
-    decay_patience: Natural = 1
-    """schedule=plateau: number of validations in a row that may bring no improvement; one more
-    lowers the learning rate."""
+    the weights over about the last tenth of the updates) | constant | inverse_sqrt (falls
+    with 1 / sqrt(update)) | linear (falls to zero at the end of max_epochs or max_updates)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,10 +57,7 @@ class TrainingConfig(Settings):
     """Settings of the training: batches, loss, limits, validation, checkpoints, logs."""
 
     batch_size: Count = 64
-    """Maximum number of sentence pairs per micro-batch; with batch_unit=tokens, of target tokens,
-    padding included."""
-    batch_unit: Annotated[str, one_of("sentences", "tokens")] = "sentences"
-    """Unit of batch_size: sentences | tokens."""
+    """Maximum number of sentence pairs per micro-batch."""
     gradient_accumulation: Count = 1
     """Number of micro-batches per update; the loss is the mean over all of them."""
     loss_normalization: Annotated[str, one_of("token", "sentence")] = "token"
@@ -105,23 +88,17 @@ class TrainingConfig(Settings):
     """auto (cuda if available) | cpu | cuda."""
     dev_bleu_sentences: Natural = 500
     """Number of dev sentences translated greedily at each validation for BLEU; 0 for none."""
-    max_nonfinite_updates: Natural = 10
-    """Maximum number of updates that are skipped because their loss or gradient is not finite; one
-    more ends training."""
     deterministic: bool = False
     """Whether to refuse CUDA operations that are not deterministic; on a CPU, all operations are
     deterministic."""
     save_minutes: NonNegative = 10.0
     """Minutes between two saves of the state, in addition to the save at each validation."""
-    keep_last: Count = 2
-    """How many of the newest validation checkpoints to keep, as a reserve or for averaging. The
-    best and the newest checkpoint are always kept."""
     keep_epochs: list[Count] = field(default_factory=list)
     """Epochs, such as [1,2,4], whose final state is kept as checkpoints/epoch-<n>."""
     log_every: Count = 50
     """Number of updates between two lines of metrics."""
-    logger: Annotated[str, one_of("none", "tensorboard", "wandb", "mlflow")] = "none"
-    """Program that shows the metrics (install it with pip): none | tensorboard | wandb | mlflow."""
+    logger: Annotated[str, one_of("none", "tensorboard", "wandb")] = "none"
+    """Program that shows the metrics (install it with pip): none | tensorboard | wandb."""
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
 
     def __post_init__(self) -> None:

@@ -354,10 +354,9 @@ def _require_same_texts(one: Evaluation, other: Evaluation) -> None:
 def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluation]]:
     """Group evaluations by system, each group in the order of seeds.
 
-    If experiments or searches differ, they become a part of the system's name. If ensembles or
-    averages of the same name have different seeds, their seeds become a part too. UserError if two
-    evaluations have the same system and seed, or if text of another program has the name of a
-    trained system.
+    If experiments or searches differ, they become a part of the system's name. If ensembles of the
+    same name have different seeds, their seeds become a part too. UserError if two evaluations
+    have the same system and seed, or if text of another program has the name of a trained system.
     """
     ours = [evaluation.record for evaluation in evaluations if not evaluation.external]
     experiments = {record.experiment for record in ours}

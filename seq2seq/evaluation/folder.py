@@ -11,8 +11,6 @@ sentences.json
 scores.json
     scores by length, signatures and settings, the record of how the hypotheses were made, and
     the SHA-256 of the files above, which are written first
-alignment.json
-    only with gold links: scores of the attention as word alignment, written after all other files
 """
 
 import io
@@ -71,9 +69,8 @@ class Evaluation:
 
     @cached_property
     def pools(self) -> dict[str, Pool]:
-        scored = self.texts.reference_scores
         sizes = source_lengths(self.texts.sources, self.settings.unit)
-        return lengths.length_pools(sizes, self.settings, scored.known if scored else None)
+        return lengths.length_pools(sizes, self.settings)
 
     @cached_property
     def rows(self) -> list[ScoreRow]:

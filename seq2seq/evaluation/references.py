@@ -11,11 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from seq2seq.data.tokenization import SentencePieceTokenizer
-from seq2seq.data.vocabulary import UNK
-from seq2seq.decoding.hypothesis import Link, WordAttention, attention_by_word, strongest_links
-from seq2seq.decoding.translator import ForcedPair, Translator
-from seq2seq.errors import UserError
+from seq2seq.decoding.hypothesis import attention_by_word
+from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
 
 READING = "reading known translations"
@@ -41,14 +38,8 @@ def score_references(
         if attends:
             entropies[forced.line] = attention_entropy(forced.weights)
             distances[forced.line] = off_diagonal(forced.weights)
-    known = None
-    if not isinstance(translator.source.tokenizer, SentencePieceTokenizer):
-        known = [
-            UNK not in [*translator.source.encode(source), *translator.target.encode(reference)]
-            for source, reference in zip(sources, references, strict=True)
-        ]
     focus = (entropies, distances) if attends else (None, None)
-    return ReferenceScores(log_probabilities, pieces, known, losses, *focus)
+    return ReferenceScores(log_probabilities, pieces, losses, *focus)
 
 
 def attention_entropy(weights: Float[Tensor, "T S"]) -> float:
@@ -68,29 +59,6 @@ def _shares(weights: Float[Tensor, "T S"]) -> Float[Tensor, "T S"]:
     return weights / weights.sum(dim=1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
 
 
-def reference_links(
-    translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
-) -> list[list[Link]]:
-    """Link each reference word to the source word with its largest attention weight.
-
-    Words are those between spaces. UserError if the model cuts a line into another
-    number of words.
-    """
-    links: list[list[Link]] = [[] for _ in sources]
-    for forced in translator.force(sources, references, batch_size, READING):
-        texts = sources[forced.line], references[forced.line]
-        by_word = _by_word(translator, forced, *texts)
-        for words, text in zip((by_word.source, by_word.target), texts, strict=True):
-            if len(words) != len(text.split()):
-                raise UserError(
-                    f'The model cuts line {forced.line + 1}, "{text[:40]}", into {len(words)} '
-                    f"words, but links need the {len(text.split())} words between spaces; use a "
-                    "model of tokenization=whitespace, or sentencepiece, which keeps most words."
-                )
-        links[forced.line] = strongest_links(by_word.weights)
-    return links
-
-
 def draw_maps(
     translator: Translator, texts: Translations, lines: Iterable[int], batch_size: int
 ) -> list[AttentionMap]:
@@ -104,16 +72,14 @@ def draw_maps(
     sources, hypotheses = (
         [side[line] for line in numbers] for side in (texts.sources, texts.hypotheses)
     )
-    maps = []
+    tokenizers, maps = (translator.source.tokenizer, translator.target.tokenizer), []
     for forced in translator.force(sources, hypotheses, batch_size, READING):
-        by_word = _by_word(translator, forced, sources[forced.line], hypotheses[forced.line])
+        pieces = [
+            tokenizer.tokenize(side[forced.line])
+            for tokenizer, side in zip(tokenizers, (sources, hypotheses), strict=True)
+        ]
+        by_word = attention_by_word(forced.weights[:-1], pieces, tokenizers)
         weights = [[round(weight, 4) for weight in row] for row in by_word.weights.tolist()]
         source = by_word.source[: by_word.weights.shape[1]]
         maps.append(AttentionMap(numbers[forced.line], source, by_word.target, weights))
     return maps
-
-
-def _by_word(translator: Translator, forced: ForcedPair, source: str, target: str) -> WordAttention:
-    tokenizers = translator.source.tokenizer, translator.target.tokenizer
-    pieces = [one.tokenize(text) for one, text in zip(tokenizers, (source, target), strict=True)]
-    return attention_by_word(forced.weights[:-1], pieces, tokenizers)

@@ -44,10 +44,9 @@ def find_test_sets(
 
 
 def given_text(config: EvaluateConfig) -> ParallelText:
-    """Text whose files are named by the settings ``source``, ``reference`` and ``gold``."""
+    """Text whose files are named by the settings ``source`` and ``reference``."""
     first, *more = (named_file("reference", path) for path in config.reference)
-    gold = named_file("gold", config.gold) if config.gold else None
-    return ParallelText(named_file("source", str(config.source)), first, gold, tuple(more))
+    return ParallelText(named_file("source", str(config.source)), first, tuple(more))
 
 
 def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
@@ -107,15 +106,15 @@ def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelT
             f"delete {Path(SACREBLEU_DIR, name)} if its files are damaged."
         ) from None
     first, *more = map(Path, references)
-    return ParallelText(Path(source), first, None, tuple(more))
+    return ParallelText(Path(source), first, tuple(more))
 
 
 def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str, ParallelText]:
     """Find the two files of each text, in the languages of ``corpus``; plain, .gz or .xz.
 
     ``paths`` is name -> path without the language: ``texts/news`` for texts/news.en and
-    texts/news.fr. Gold word links are in the file with the ending ``.align``. UserError if a file
-    is missing, or if a name is empty, has a slash or begins with test.
+    texts/news.fr. UserError if a file is missing, or if a name is empty, has a slash or begins
+    with test.
     """
     texts = {}
     for name, path in paths.items():

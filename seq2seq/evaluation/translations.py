@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from seq2seq.config import EvaluationConfig, Natural
+from seq2seq.config import EvaluationConfig, Natural, Stored
 from seq2seq.evaluation.scores import bleu_counts, chrf_counts, signatures
 
 
 @dataclass(frozen=True)
-class ReferenceScores:
+class ReferenceScores(Stored):
     """Losses and attention of a test set's references, line by line, from forced decoding."""
 
     log_probabilities: list[float | None]
@@ -19,8 +19,6 @@ class ReferenceScores:
     the source or reference is blank."""
     pieces: list[Natural]
     """Number of pieces of each reference, its end included; 0 if source or reference is blank."""
-    known: list[bool] | None
-    """Whether all words of source and reference are known; None for a vocabulary of subwords."""
     piece_losses: list[list[float]]
     """Negative log-likelihood of each piece, in nats; [] where ``log_probabilities`` is None."""
     entropy: list[float | None] | None

@@ -4,7 +4,7 @@ import logging
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from glob import glob
 from operator import attrgetter
@@ -13,11 +13,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from seq2seq.config import CompareConfig, read_json, require_choice, shown_names
+from seq2seq.config import CompareConfig, require_choice, shown_names
 from seq2seq.data.text import read_lines
 from seq2seq.drawing import render
 from seq2seq.errors import UserError
-from seq2seq.evaluation.alignment import ALIGNMENT, AlignmentRecord
 from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.folder import COUNTS, SCORES, find_evaluations, read_evaluation
 from seq2seq.files import named_file, parse_object, write_json, write_whole
@@ -95,7 +94,6 @@ def compare(config: CompareConfig) -> Comparison:
         *tables.half_length_table(comparison),
         *tables.recall_tables(comparison),
         *tables.detail_tables(comparison),
-        *alignment_tables(comparison),
         *([training_table(runs)] if runs else []),
     ]
     remarks = [*tables.notes(comparison), *training_notes(comparison, runs)]
@@ -166,24 +164,6 @@ def _figures(
         for name, (title, finding, lay_out) in drawn.items()
         if (forms := render(lay_out, forms=("png", "svg", *["pdf"] * (name == "figure"))))
     }
-
-
-def alignment_tables(comparison: Comparison) -> list[tables.Table]:
-    """Table of alignment error rates, see ``score_alignment``; [] without them."""
-    rows = []
-    for system, evaluation in ((s, e) for s in comparison.systems for e in s.evaluations):
-        path = evaluation.directory / ALIGNMENT
-        if not path.is_file():
-            continue
-        scores = read_json(path, AlignmentRecord, "delete it, and evaluate again")
-        before, found, after = (scores.shifts[by] for by in ("-1", "0", "1"))
-        numbers = [found.aer, found.precision, found.recall]
-        numbers += [moved.aer for moved in (before, after, scores.diagonal)]
-        name = replace(evaluation.record, system=system.name).name
-        rows.append([name, *(f"{number:.3f}" for number in numbers)])
-    header = ["system", "AER", "precision", "recall", "AER, links moved by -1", "by +1"]
-    caption = "Alignment error rate of attention (Och & Ney 2003; 0 is best)"
-    return [tables.Table(caption, [*header, "AER of a diagonal"], rows)] if rows else []
 
 
 def _numbers(comparison: Comparison) -> dict[str, Any]:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seq2seq.config import flatten
-from seq2seq.data.text import SIDES
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.lengths import ALL, FEW, ScoreRow
+from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.recall import LETTERS, SHARE
 from seq2seq.evaluation.significance import TIE, Interval, PairedComparison
 
@@ -113,25 +112,6 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     share = percent(evaluation.settings.confidence)
     caption = f"{evaluation.directory}, {share} bootstrap intervals"
     return Table(caption, list(columns), [list(row) for row in zip(*columns.values(), strict=True)])
-
-
-def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table:
-    """Table like Table 1 of Bahdanau, Cho & Bengio 2014: BLEU with and without unknown words.
-
-    A pair has two evaluations of one search; the second forbids ``<unk>``. The table has BLEU of
-    the first on all sentences, and BLEU of the second on the sentences that have no unknown word in
-    source or reference.
-    """
-    rows = []
-    for search, without_unknown in pairs:
-        row = [f"{search.record.test_set}, {search.record.search}"]
-        scores = {score.words: score for score in search.rows_with_intervals()}
-        # The last row has the sentences without unknown words, or all if no word is unknown.
-        for shown in (scores[ALL], without_unknown.rows_with_intervals()[-1]):
-            row += [f"{shown.sentences:,}", score_text(shown)]
-        rows.append(row)
-    caption = "BLEU of all sentences, and, with <unk> forbidden, of those without unknown words"
-    return Table(caption, ["test set, search", "n", "All", "n known", "No UNK"], rows)
 
 
 def bleu_table(comparison: Comparison) -> Table:
@@ -359,9 +339,10 @@ def notes(comparison: Comparison) -> list[str]:
             listed.append(f"`{key}` ({', '.join(texts)})")
         remarks.append(f"The configurations differ in {'; '.join(listed)}.")
     cut = flatten(comparison.systems[0].first.record.config or {})
-    if cut.get("tokenization.kind") == "sentencepiece":  # version 0.2 knew only one rule
-        rules = [cut.get(f"tokenization.{s}_normalization", "nmt_nfkc") for s in SIDES]
-        remarks.append(f"Subwords: the source normalised by {rules[0]}, the target by {rules[1]}.")
+    if cut.get("tokenization.kind") == "sentencepiece":
+        target = cut.get("tokenization.target_normalization")
+        source = target if cut.get("tokenization.joint") else "nmt_nfkc"
+        remarks.append(f"Subwords: the source normalised by {source}, the target by {target}.")
     remarks.append(
         "; ".join(f"{name}: sacreBLEU `{text}`" for name, text in comparison.signatures.items())
         + "."

@@ -103,8 +103,8 @@ def _translate_command(comparison: Comparison) -> list[str]:
     """Lines that show the command to translate with the best system; [] if no system can.
 
     Systems are tried in the order of BLEU, but a baseline comes last if a system compared with it
-    is not significantly worse. The first system is used that is neither ensemble nor average and
-    whose run folder still has a best checkpoint.
+    is not significantly worse. The first system is used that is no ensemble and whose run folder
+    still has a best checkpoint.
     """
     last = {gap.baseline for gap in comparison.gaps if (of := gap.rows[-1]) and of.gap.high >= 0}
     for system in sorted(_ranked(comparison.systems), key=lambda system: system.name in last):

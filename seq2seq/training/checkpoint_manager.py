@@ -59,7 +59,7 @@ class CheckpointManager:
             checkpoint = Checkpoint(config, self.model, *codecs, state, generators)
             with self.average.in_model():
                 save_checkpoint(directory, checkpoint, self.optimizer, self.average.others)
-            self.folder.prune(config.training.keep_last)
+            self.folder.prune()
 
     def restore(self) -> TrainingState | None:
         """Restore the newest intact checkpoint and return its state; None without checkpoints.

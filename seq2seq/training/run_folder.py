@@ -13,7 +13,7 @@ from typing import Any
 
 from filelock import Timeout
 
-from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint, stored_settings
+from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint
 from seq2seq.config import TrainConfig, TrainingConfig, flatten, shown
 from seq2seq.config.evaluation import bleu_tokenizer
 from seq2seq.decoding.translator import Translator
@@ -32,13 +32,10 @@ NOT_PART_OF_A_RUN = (
     "tokenization.workers",
     "corpus.mirror",
     "corpus.directory",
-    "corpus.sample",
     "training.device",
     "training.keep_epochs",
-    "training.keep_last",
     "training.log_every",
     "training.logger",
-    "training.max_nonfinite_updates",
     "training.save_minutes",
 )
 """Settings that may change when a run resumes, for example paths, logging and the device. Text is
@@ -47,6 +44,8 @@ LIMITS = ("training.max_epochs", "training.max_updates", "training.patience")
 """Settings that end a training. If a limit grows, the run continues as if it had started with the
 new value. Under schedule=linear only patience may change, because the learning rate depends on the
 other limits."""
+KEPT = 2
+"""How many of the newest validation checkpoints stay, as a reserve; the best always stays."""
 PROGRAMS = {"train.py", "reproduce.py", "seq2seq"}
 REMEDY = "choose another name=, seed= or output=, or move the run folder away"
 
@@ -131,14 +130,14 @@ class RunFolder:
         """Folders of the checkpoints that training can resume from, newest first."""
         return newest_checkpoints(self.path)
 
-    def prune(self, keep: int) -> None:
+    def prune(self) -> None:
         """Delete old update-* and interim-* checkpoints, and all incomplete ones.
 
-        The newest complete one and the newest ``keep`` complete update-* checkpoints stay. Complete
+        The newest complete one and the newest ``KEPT`` complete update-* checkpoints stay. Complete
         means only that there is a manifest.
         """
         whole = [folder for folder in self.newest() if has_manifest(folder)]
-        needed = {*whole[:1], *[f for f in whole if f.name.startswith("update-")][:keep]}
+        needed = {*whole[:1], *[f for f in whole if f.name.startswith("update-")][:KEPT]}
         cut_off = (self.path / "checkpoints").glob("*-*.part")
         for folder in {*self.newest(), *cut_off} - needed:
             remove_checkpoint(folder)
@@ -167,8 +166,7 @@ class RunFolder:
             return
         mine = json.loads(json.dumps(asdict(self.config)))
         stored = read_object(self.path / "config.json", "move its folder away")
-        old = identity(stored_settings(stored))
-        new = identity(mine)
+        old, new = identity(stored), identity(mine)
         linear = self.config.training.optimizer.schedule == "linear"
         free = {"training.patience"} if linear else {*LIMITS}
         keys = [key for key in old | new if key not in free]
@@ -262,7 +260,7 @@ class RunFolder:
 
     @property
     def best_metric(self) -> float | None:
-        """Best value of training.early_stopping_metric so far; Hydra sweepers optimise it."""
+        """Best value of training.early_stopping_metric so far."""
         return self.record().progress.best_metric
 
     @property

@@ -1,7 +1,6 @@
-"""Trackers, which show a running training: TensorBoard, Weights & Biases, MLflow."""
+"""Trackers, which show a running training: TensorBoard, Weights & Biases."""
 
 import os
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,7 @@ def start_tracker(logger: str, folder: Path, config: dict[str, Any], update: int
     If the run was tracked before, its record is continued. UserError if the tracker does not start.
     """
     try:
-        if logger == "tensorboard":
-            return _tensorboard(folder, update)
-        file, name = folder / f"{logger}.id", "/".join(folder.parts[-3:])
-        known = file.read_text() if file.exists() else None
-        tracker, run_id = {"wandb": _wandb, "mlflow": _mlflow}[logger](name, known, config)
-        write_whole(file, run_id.encode())
-        return tracker
+        return _tensorboard(folder, update) if logger == "tensorboard" else _wandb(folder, config)
     except ImportError:
         raise UserError(
             f"training.logger={logger} needs a package; run pip install {logger}."
@@ -47,20 +40,11 @@ def _tensorboard(folder: Path, update: int) -> Tracker:
     return log, writer.close
 
 
-def _wandb(name: str, known: str | None, config: dict[str, Any]) -> tuple[Tracker, str]:
+def _wandb(folder: Path, config: dict[str, Any]) -> Tracker:
     import wandb
 
-    project = os.environ.get("WANDB_PROJECT", "seq2seq")
+    file, project = folder / "wandb.id", os.environ.get("WANDB_PROJECT", "seq2seq")
+    name, known = "/".join(folder.parts[-3:]), file.read_text() if file.exists() else None
     run = wandb.init(project=project, name=name, config=config, id=known, resume="allow")
-    return (run.log, run.finish), run.id
-
-
-def _mlflow(name: str, known: str | None, config: dict[str, Any]) -> tuple[Tracker, str]:
-    import mlflow
-
-    mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME", "seq2seq"))
-    run = mlflow.start_run(run_id=known, run_name=name)
-    if not known:
-        mlflow.log_params(config)
-    # Training does not wait for the server. If the server fails, an error is logged.
-    return (partial(mlflow.log_metrics, synchronous=False), mlflow.end_run), run.info.run_id
+    write_whole(file, run.id.encode())
+    return run.log, run.finish

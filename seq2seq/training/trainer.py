@@ -45,6 +45,8 @@ log = logging.getLogger(__name__)
 
 RETURN_SECONDS = 60
 """Seconds from one return of free memory to the next; fresh memory costs time, under 1 % of it."""
+MOST_NONFINITE = 10
+"""Maximum number of updates that are skipped because their loss or gradient is not finite."""
 ADVICE = (
     "train again under another name= with a lower training.optimizer.learning_rate or more "
     "training.optimizer.warmup_updates."
@@ -85,7 +87,7 @@ class Trainer:
             self.model, self.device, self.precision, training.label_smoothing
         )
         self.optimizer = build_optimizer(self.model, training.optimizer)
-        self.plan = BatchPlan(data.train, training.batch_size, training.batch_unit, config.seed)
+        self.plan = BatchPlan(data.train, training.batch_size, config.seed)
         self._epoch_length = len(self._updates(0))
         self._most_updates = min(
             training.max_epochs * self._epoch_length, training.max_updates or sys.maxsize
@@ -216,7 +218,7 @@ class Trainer:
         """Restore the newest checkpoint of this run; without one, start from training.init_from."""
         if (state := self.checkpoints.restore()) is not None:
             self.progress = self.record.progress = state.progress
-            self.learning_rate.state, self.interval.state = state.learning_rate, state.metrics
+            self.interval.state = state.metrics
             before = self.folder.record()
             self.record.earlier_commits = earlier_commits(before, self.record.git_commit)
             self.record.parent = before.parent
@@ -254,7 +256,6 @@ class Trainer:
         """Make the epoch's remaining updates; validate, log and save when due; stop at a limit."""
         training, progress = self.config.training, self.progress
         updates = self._updates(progress.epoch)
-        self._epoch_length = len(updates)  # with batch_unit=tokens, it differs between epochs
         progress.position %= len(updates)  # an altered checkpoint may point past the end
         for batches in updates[progress.position :]:
             self.learning_rate.apply(progress.update + 1)
@@ -335,7 +336,6 @@ class Trainer:
         value, best = getattr(validation, metric), progress.best_metric
         improved = best is None or (value < best if metric == "loss" else value > best)
         if before is None:
-            self.learning_rate.after_validation(improved)
             progress.stale += 1
         if improved:
             progress.best_metric, progress.best_update, progress.stale = value, progress.update, 0
@@ -357,8 +357,7 @@ class Trainer:
     def _state(self) -> TrainingState:
         self._fetch_metrics()
         self.progress.seconds = time.monotonic() - self._started
-        rate, metrics = self.learning_rate.state, self.interval.state
-        return TrainingState(self.progress, rate, metrics, self.conditions)
+        return TrainingState(self.progress, self.interval.state, self.conditions)
 
     def _save(self, folder: Path, state: TrainingState | None = None) -> None:
         self.checkpoints.save(folder, state or self._state())
@@ -383,7 +382,7 @@ class Trainer:
         """Fetch the metrics; log skipped updates; UserError if too many updates were skipped."""
         if not (skipped := self.interval.fetch()):
             return
-        lines, limit = self.data.train.line_numbers, self.config.training.max_nonfinite_updates
+        lines = self.data.train.line_numbers
         for update, pairs in skipped:
             self.nonfinite.add({"update": update, "lines": lines[pairs].tolist()})
         log.warning(
@@ -391,11 +390,11 @@ class Trainer:
             f"{self.nonfinite.path} lists the line numbers of their training pairs."
         )
         self.progress.nonfinite += len(skipped)
-        if self.progress.nonfinite > limit:
+        if self.progress.nonfinite > MOST_NONFINITE:
             raise UserError(
                 f"{self.progress.nonfinite} updates had a loss or gradient that is not finite, "
-                f"more than training.max_nonfinite_updates={limit} ({self.nonfinite.path} lists "
-                f"the line numbers of their training pairs); {ADVICE}"
+                f"more than {MOST_NONFINITE} ({self.nonfinite.path} lists the line numbers of "
+                f"their training pairs); {ADVICE}"
             )
 
     def _log_updates(self, bar: tqdm) -> None:

@@ -20,15 +20,15 @@ from seq2seq.errors import UserError
 @pytest.mark.parametrize(
     ("schema", "data", "match"),
     [
-        (EvaluationConfig, {"seed": -1}, "seed=-1 .* at least 0"),
-        (EvaluationConfig, {"seed": True}, "seed=True is not of type int"),
-        (EvaluationConfig, {"confidence": float("nan")}, "confidence=nan .* 0.5 and 0.999"),
-        (OptimizerConfig, {"weight_decay": 10**400}, "weight_decay=.* out of"),
+        (OptimizerConfig, {"warmup_updates": -1}, "warmup_updates=-1 .* at least 0"),
+        (EvaluationConfig, {"bootstrap": True}, "bootstrap=True is not of type int"),
+        (DecodingConfig, {"max_ratio": float("nan")}, "max_ratio=nan .* 0 and 1000"),
+        (OptimizerConfig, {"learning_rate": 10**400}, "learning_rate=.* out of"),
         (FilesCorpus, {"kind": "files", "source": "x/../y", "target": "de"}, "source=x/../y"),
         (EvaluationConfig, {"length_buckets": [20, 10]}, "length_buckets"),
         (EvaluationConfig, {"boostrap": 100}, "boostrap .* bootstrap"),
         (TokenizationConfig, {}, "kind is missing"),
-        (TokenizationConfig, {"kind": "moses", "vocabulary_size": 3}, "vocabulary_size=3"),
+        (TokenizationConfig, {"kind": "whitespace", "vocabulary_size": 3}, "vocabulary_size=3"),
         (ModelConfig, {"encoder": {"layers": 0}}, "encoder.layers=0"),
         (DecodingConfig, {"length_penalty": -0.1}, "length_penalty"),
         (DecodingConfig, {"n_best": 6}, "n_best=6"),
@@ -67,10 +67,9 @@ def test_languages_choose_what_is_not_set(languages, tokenize, unit):
 
 def test_each_setting_that_may_change_what_is_found_changes_the_name():
     """And no two of them to the same one, though their values are the same."""
-    flags = dict.fromkeys(("forbid_unknown", "replace_unknown"), True)
     numbers = dict.fromkeys(("beam", "max_extra"), 3)
     shares = dict.fromkeys(("length_penalty", "max_ratio"), 0.5)
-    found = {**flags, **numbers, **shares}
+    found = {**numbers, **shares}
     assert found.keys() == {f.name for f in fields(DecodingConfig)} - {"n_best", "batch_size"}
     searches = [DecodingConfig(**{key: value}) for key, value in found.items()]
     searches += [DecodingConfig(length_penalty=0.3 + more) for more in (0, 1e-9)]
@@ -89,13 +88,10 @@ GIVEN = {"hypotheses": "h", "source": "s", "reference": "r", "system": "x", "out
         *(({**GIVEN, key: None}, key) for key in ("source", "reference", "system", "output")),
         ({**GIVEN, "system": "a/b"}, "system=a/b"),
         *(({**GIVEN, key: [1]}, f"^{key}") for key in ("beams", "maps")),
-        ({**GIVEN, "more_checkpoints": ["c"], "average": True}, "^more_checkpoints"),
-        ({**GIVEN, "no_unk": True}, "^no_unk"),
+        ({**GIVEN, "more_checkpoints": ["c"]}, "^more_checkpoints"),
         ({**GIVEN, "decoding": DecodingConfig(length_penalty=0.5)}, "^decoding"),
-        ({**GIVEN, "gold": "g"}, "^gold"),
         ({"checkpoint": "c", "system": "x"}, "system"),
         ({"checkpoint": "c", "source": "s"}, "reference"),
-        ({"checkpoint": "c", "average": True}, "average"),
         ({"checkpoint": "c", "beams": [2, 2]}, "beams"),
         ({"checkpoint": "c", "decoding": DecodingConfig(n_best=2)}, "decoding.n_best"),
     ],
@@ -105,10 +101,9 @@ def test_evaluations_that_contradict_themselves(settings, key):
         EvaluateConfig(**settings)
 
 
-def test_searches_are_one_for_each_beam_and_with_no_unk_two():
+def test_searches_are_one_for_each_beam():
     decoding = DecodingConfig(beam=3, batch_size=7)
     config = EvaluateConfig(checkpoint="c", decoding=decoding)
     assert config.searches() == [decoding]
-    config = EvaluateConfig(checkpoint="c", decoding=decoding, beams=[1, 4], no_unk=True)
-    names = [search.name for search in config.searches()]
-    assert names == ["greedy", "greedy-no-unk", "beam4", "beam4-no-unk"]
+    config = EvaluateConfig(checkpoint="c", decoding=decoding, beams=[1, 4])
+    assert [search.name for search in config.searches()] == ["greedy", "beam4"]

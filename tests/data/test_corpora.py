@@ -29,10 +29,8 @@ def test_folders_may_name_the_sides_pack_the_files_and_hold_more_test_sets(tmp_p
     texts = {f"{n[:-2]}{words[n[-2:]]}".replace("valid", "val"): t for n, t in SMALL.items()}
     texts |= {"test_news.source": b"a\n", "test_news.target": b"b\n", "test.notes": b"unrelated"}
     put(tmp_path / "mine", texts, ".xz", lzma.compress)
-    (tmp_path / "mine" / "train.align").write_text("0-0\n\n0-0\n")
     corpus = load_corpus(in_folder(tmp_path / "mine"), tmp_path / "data")
     assert list(corpus.tests) == ["test", "test_news"]
-    assert corpus.train.alignments == tmp_path / "mine" / "train.align"
     assert corpus.valid == ParallelText(
         *(tmp_path / "mine" / f"val.{s}.xz" for s in words.values())
     )
@@ -47,10 +45,10 @@ def test_the_two_sides_of_a_text_have_names_of_one_kind(tmp_path):
 
 
 def test_test_sets_are_found_without_any_other_text(tmp_path):
-    put(tmp_path, {"test.en": b"a\n", "test.fr": b"b\n", "test.align": b"0-0\n"})
+    put(tmp_path, {"test.en": b"a\n", "test.fr": b"b\n"})
     put(tmp_path, {"train.en": b"\xff", "train.fr": b""})  # not looked at
     tests = load_test_sets(in_folder(tmp_path), tmp_path)
-    assert tests == {"test": ParallelText(*(tmp_path / f"test.{e}" for e in ("en", "fr", "align")))}
+    assert tests == {"test": ParallelText(*(tmp_path / f"test.{e}" for e in ("en", "fr")))}
     assert read_aligned(tests["test"].source, tests["test"].target) == (["a"], ["b"])
 
 
@@ -58,7 +56,6 @@ def test_test_sets_are_found_without_any_other_text(tmp_path):
     ("changes", "names"),
     [
         ({"valid.fr": b"b\nc"}, r"valid\.fr"),
-        ({"test.align": b"0-0\n"}, r"test\.align"),
         ({"test.fr": b""}, r"test\.fr"),
         ({"train.fr": "été\nd\nf\n".encode("latin-1")}, r"train\.fr, line 1"),
     ],
@@ -96,7 +93,6 @@ def test_the_grammar_writes_a_corpus_once_per_setting(tmp_path, monkeypatch):
     def write_corpus(config, directory):
         written.append(config.seed)
         put(directory, {n.replace("fr", "de"): text for n, text in SMALL.items()})
-        put(directory, {"train.align": b"\n\n\n", "valid.align": b"\n", "test.align": b"\n\n"})
 
     monkeypatch.setattr(grammar, "write_corpus", write_corpus)
     with ThreadPoolExecutor(3) as pool:  # at once
@@ -105,10 +101,9 @@ def test_the_grammar_writes_a_corpus_once_per_setting(tmp_path, monkeypatch):
     assert first == load_corpus(GrammarCorpus(train_pairs=2, train_max_words=30), tmp_path)
     assert load_test_sets(GrammarCorpus(), tmp_path) == first.tests
     folder = first.train.source.parent
-    assert first.tests["test"].alignments == folder / "test.align"
     assert load_corpus(GrammarCorpus(seed=2), tmp_path).train.source.parent != folder
     turned = load_corpus(GrammarCorpus(source="de", target="en"), tmp_path)
-    assert turned.train.source.parent != folder  # its alignments run the other way
+    assert turned.train.source.parent != folder  # lengths are those of its source
     # So does other code, or another word.
     package = shutil.copytree(Path(grammar.__file__).parent, tmp_path / "grammar")
     monkeypatch.setattr(grammar, "__file__", str(package / "__init__.py"))

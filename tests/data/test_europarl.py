@@ -77,12 +77,19 @@ def raw_text():
     pairs += [(s, " ".join(t.split()[::-1])) for s, t in rng.choices(pairs, k=50)]  # same source
     pairs += [(s.upper(), t) for s, t in rng.choices(pairs, k=50)]  # same but for capitals
     pairs += [(s.replace(" ", "  "), t) for s, t in rng.choices(pairs, k=50)]  # or for spacing
-    pairs += [("", "x"), ("x", " \u00a0"), ("", ""), ("a " * 21, "b " * 20), ("c " * 20, "d " * 20), ("a b\u2028c", "d")]
+    pairs += [
+        ("", "x"),
+        ("x", " \u00a0"),
+        ("", ""),
+        ("a " * 21, "b " * 20),
+        ("c " * 20, "d " * 20),
+        ("a b\u2028c", "d"),
+    ]
     rng.shuffle(pairs)
     return pairs
 
 
-CONFIG = EuroparlCorpus(max_words=20, max_ratio=3.0, valid_pairs=20, test_pairs=40)
+CONFIG = EuroparlCorpus(max_words=20, valid_pairs=20, test_pairs=40)
 
 
 def raw_files(folder, pairs):
@@ -167,7 +174,7 @@ def test_europarl_is_downloaded_cleaned_and_split_once(remote, tmp_path):
     assert report["archive"] == hashlib.sha256(content).hexdigest()
     assert load_corpus(config, tmp_path / "data") == corpus
     assert load_test_sets(config, tmp_path / "data") == corpus.tests
-    for change in ({"max_words": 30}, {"max_ratio": 2.0}, {"valid_pairs": 11}, {"test_pairs": 21}):
+    for change in ({"max_words": 30}, {"valid_pairs": 11}, {"test_pairs": 21}):
         other = load_corpus(dataclasses.replace(config, **change), tmp_path / "data")
         assert other.train.source.parent != made
     assert len(remote.requests) == 1
@@ -209,32 +216,3 @@ def test_europarl_from_a_folder_in_each_form(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match=r"europarl-v7\.fr-en\.en and .*fr-en\.tgz"):
         corpus(tmp_path / "empty")
-
-
-@pytest.mark.parametrize("direction", [("en", "fr"), ("fr", "en")])
-def test_a_sample_is_found_by_its_digests_in_its_order(tmp_path, monkeypatch, direction, caplog):
-    caplog.set_level("INFO")
-    pairs = [(f"Line {n} , in English .", f"Ligne {n} , en français .") for n in range(60)]
-    for name, lines in zip(europarl.MEMBERS.values(), zip(*pairs, strict=True), strict=True):
-        write_lines(tmp_path / "raw" / name, lines)
-    chosen = {"train": [40, 3, 17, 22], "valid": [5], "test": [59, 0]}
-    digests = {
-        split: [europarl.pair_digest(f"line {n},  in English.", pairs[n][1]) for n in numbers]
-        for split, numbers in chosen.items()
-    }
-    digests["train"].insert(1, europarl.pair_digest("elsewhere", "ailleurs"))
-    np.savez(tmp_path / "europarl_study.npz", **digests)
-    monkeypatch.setattr(europarl, "SAMPLES", tmp_path)
-    source, target = direction
-    config = EuroparlCorpus(
-        directory=str(tmp_path / "raw"), sample="study", source=source, target=target
-    )
-    corpus = load_corpus(config, tmp_path / "data")
-    found = {"train": corpus.train, "valid": corpus.valid, "test": corpus.tests["test"]}
-    for split, numbers in chosen.items():
-        expected = [pairs[n] if source == "en" else pairs[n][::-1] for n in numbers]
-        assert aligned(found[split]) == expected
-    assert "4 of 5" in caplog.text
-    write_lines(tmp_path / "raw" / "europarl-v7.fr-en.en", ["another"] * 60)
-    with pytest.raises(UserError, match=r"corpus\.sample=study"):
-        load_corpus(config, tmp_path / "data")

@@ -9,12 +9,10 @@ import torch
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.vocabulary import BOS, EOS
 from seq2seq.decoding.translator import Translator
-from seq2seq.errors import UserError
 from seq2seq.evaluation.references import (
     attention_entropy,
     draw_maps,
     off_diagonal,
-    reference_links,
     score_references,
 )
 from seq2seq.evaluation.translations import AttentionMap, Translations
@@ -61,14 +59,6 @@ def test_each_reference_has_the_log_probability_of_the_models_alone(trained, cou
             assert value is None
 
 
-def test_words_out_of_the_vocabulary_are_marked_on_either_side(translator):
-    found = score_references(
-        translator, ["a b", "a z", "a b", "", "<unk>"], ["B A", "A", "B Z", "", "A"], 64
-    )
-    assert found.known == [True, False, False, True, False]
-    assert found.pieces == [3, 2, 3, 0, 2]
-
-
 def map_of(translator: Translator, source: str, hypothesis: str) -> list[AttentionMap]:
     return draw_maps(translator, Translations([source], [""], [hypothesis], []), [0], 1)
 
@@ -79,7 +69,6 @@ def test_a_source_is_cut_where_translating_cuts_it(translator, caplog):
     with caplog.at_level(logging.WARNING):
         for ask in (
             lambda source: score_references(translator, [source], [reference], 64),
-            lambda source: reference_links(translator, [source], [reference], 1),
             lambda source: map_of(translator, source, reference),
         ):
             assert ask(long) == ask(short)
@@ -103,21 +92,6 @@ def looks(translator: Translator, source: str, target: str) -> torch.Tensor:
         encoded = model.encode(read, torch.tensor([read.shape[1]]))
         embedded = model.target_embedding(torch.tensor([[BOS, *said]]))
         return model.decoder(embedded, encoded)[1][0]
-
-
-def test_each_word_is_linked_to_where_the_model_looked_most(translator):
-    links = reference_links(translator, SOURCES, REFERENCES, 2)
-    assert links[1] == links[3] == []  # a blank side
-    for line in (0, 2, 4):
-        looked = looks(translator, SOURCES[line], REFERENCES[line])[:-1, :-1].argmax(dim=1)
-        assert links[line] == [(source, target) for target, source in enumerate(looked.tolist())]
-
-
-def test_links_need_words_between_spaces(translator, monkeypatch):
-    tokenizer = type(translator.source.tokenizer)
-    monkeypatch.setattr(tokenizer, "tokenize", lambda self, text: list(text))
-    with pytest.raises(UserError, match=r'line 1, "a b c", into 5 words.* 3 '):
-        reference_links(translator, ["a b c"], ["A B C"], 1)
 
 
 def test_attention_is_as_wide_and_as_far_from_the_diagonal_as_counted_by_hand(translator):

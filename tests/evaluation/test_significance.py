@@ -91,19 +91,6 @@ def test_intervals_cover_sentences_and_seeds():
         assert alone.high - alone.low < 0.75 * (found.high - found.low)
 
 
-def test_every_interval_has_the_confidence_asked_for():
-    baseline, system = (counts_of(translated({8: 30, 40: 30}, lambda n: 0.7, s)) for s in (1, 2))
-
-    def intervals(confidence: float) -> list[Interval]:
-        gap = paired(baseline, system, replace(SETTINGS, confidence=confidence)).gap
-        words = np.repeat([8, 40], 30)
-        found = growth({1: baseline[0]}, {1: system[0]}, words, confidence)
-        return [gap, found.difference, found.long, found.short]
-
-    for wide, narrow in zip(intervals(0.95), intervals(0.5), strict=True):
-        assert wide.low < narrow.low < narrow.high < wide.high
-
-
 @pytest.mark.parametrize("advantage", [0.02, 0.06])
 @pytest.mark.parametrize("kind", ["bs", "ar"])
 def test_p_values_are_those_of_sacrebleu(monkeypatch, kind, advantage):

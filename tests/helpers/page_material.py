@@ -39,7 +39,6 @@ def attended(texts: Translations, seed: int, attends: bool = True) -> Translatio
         reference_scores=ReferenceScores(
             log_probabilities=[-sum(one) for one in losses],
             pieces=pieces,
-            known=None,
             piece_losses=losses,
             entropy=entropy if attends else None,
             off_diagonal=distance if attends else None,

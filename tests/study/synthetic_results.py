@@ -20,7 +20,6 @@ def packed(
     scores = ReferenceScores(
         [-count * losses(count) for count in words],
         words,
-        None,
         [[losses(count)] * count for count in words],
         None,
         None,

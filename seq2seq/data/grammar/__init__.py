@@ -1,5 +1,5 @@
-"""The embedded default corpus: an English-German grammar that writes parallel text with gold
-word alignments, deterministic from a seed and of any size.
+"""The embedded default corpus: an English-German grammar that writes parallel text, deterministic
+from a seed and of any size.
 
 The text is tokenised, with one space between tokens, and without capitals at the start of a
 sentence (only names and words that English or German always capitalise). So each word has one form,
@@ -41,7 +41,7 @@ DECAY = 0.96
 
 
 class SentencePair(NamedTuple):
-    """A sentence, its translation, and the gold word links.
+    """A sentence, its translation, and the links between their words.
 
     ``links`` are (source position, target position), 0-based in ``text.split()`` units, sorted.
     """
@@ -49,11 +49,6 @@ class SentencePair(NamedTuple):
     source: str
     target: str
     links: tuple[tuple[int, int], ...]
-
-    @property
-    def alignment(self) -> str:
-        """The links in Pharaoh format: ``0-0 1-2 2-1``."""
-        return " ".join(f"{i}-{j}" for i, j in self.links)
 
     def reversed(self) -> "SentencePair":
         return SentencePair(self.target, self.source, tuple(sorted((j, i) for i, j in self.links)))
@@ -108,10 +103,9 @@ def banded_pairs(config: GrammarCorpus) -> list[SentencePair]:
 
 
 def write_corpus(config: GrammarCorpus, directory: Path) -> None:
-    """Write train, valid and test text into ``directory``, each as .en, .de and .align files.
+    """Write train, valid and test text into ``directory``, each as .en and .de files.
 
-    The .align files hold one line of Pharaoh links per pair, source position first. A source
-    sentence of test or valid occurs only once in all splits; training may repeat a short
+    A source sentence of test or valid occurs only once in all splits; training may repeat a short
     sentence of its own.
     """
     test = banded_pairs(config)
@@ -133,14 +127,13 @@ def _write(
     config: GrammarCorpus, directory: Path, split: str, pairs: Iterable[SentencePair], count: int
 ) -> None:
     with ExitStack() as stack:
-        source, target, align = (
-            stack.enter_context(LineWriter(directory / f"{split}.{ending}"))
-            for ending in (config.source, config.target, "align")
+        source, target = (
+            stack.enter_context(LineWriter(directory / f"{split}.{language}"))
+            for language in (config.source, config.target)
         )
         for pair in tqdm(islice(pairs, count), f"writing {split}", count, disable=None):
             source.write(pair.source)
             target.write(pair.target)
-            align.write(pair.alignment)
 
 
 def _merge_commas(tokens: Tokens) -> Tokens:
