@@ -8,12 +8,10 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import cli
 import hydra
-import psutil
 import pytest
 import torch
 from cli import exit_status
@@ -433,25 +431,3 @@ def test_sigterm_cleans_up(tmp_path, processes, status):
         script.terminate()
         assert script.wait() == status
     assert bool(list(tmp_path.iterdir())) == (processes == "2")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-def test_no_workers_are_left_behind(tmp_path, number, status):
-    """Those that tokenise wait for work, and would wait for it forever."""
-    for split, lines in (("train", 200_000), ("valid", 10), ("test", 10)):
-        for side in ("source", "target"):
-            text = "a few words that have to be cut into their pieces .\n" * lines
-            (tmp_path / f"{split}.{side}").write_text(text)
-    command = [sys.executable, str(ROOT / "scripts" / "prepare.py"), "experiment=own_text"]
-    command += [f"corpus.directory={tmp_path}", "tokenization=whitespace", "tokenization.workers=2"]
-    data = tmp_path / "data"
-    with psutil.Popen([*command, f"data={data}"], stderr=subprocess.DEVNULL) as script:
-        while len(workers := script.children(recursive=True)) < 3:  # and what counts semaphores
-            assert script.poll() is None
-            time.sleep(0.05)
-        time.sleep(0.5)  # past the start of the workers: they are at work
-        script.send_signal(number)
-        assert script.wait() == status
-    assert not psutil.wait_procs(workers, timeout=600)[1]
-    assert bool(list(data.rglob("*.part"))) == (number == signal.SIGKILL)

@@ -1,8 +1,7 @@
 """Batches of pairs of similar length; seed and epoch decide which pairs they hold, and their order.
 
-Padding wastes time, so pairs of similar length should share a batch; but training needs different
-batches in each epoch. So the shuffled pairs are divided into large chunks, each chunk is sorted
-into batches of similar source *and* target length, and the batches of all chunks are shuffled.
+The shuffled pairs are divided into large chunks, each chunk is sorted into batches of similar
+source *and* target length, and the batches of all chunks are shuffled.
 """
 
 from collections.abc import Sequence
@@ -33,7 +32,7 @@ class Batch(NamedTuple):
     """Output that the decoder should predict: the target ids and EOS."""
     target_cells: Int[Tensor, "N"]
     """Indices, in the flattened ``target_output``, of the ids that are not padding (of all, after
-    :meth:`padded`); made on the CPU, so that it need not wait for a GPU."""
+    :meth:`padded`)."""
 
     def to(self, device: torch.device | str) -> "Batch":
         """Copy the batch to ``device``."""
@@ -107,75 +106,49 @@ class BatchPlan:
     """Divides pairs into batches, new ones per epoch if shuffled; each epoch has each pair once."""
 
     def __init__(
-        self, pairs: EncodedPairs, batch_size: int, batch_unit: str, seed: int, shuffle: bool = True
+        self, pairs: EncodedPairs, batch_size: int, seed: int, shuffle: bool = True
     ) -> None:
-        """Plan batches of at most ``batch_size`` pairs (``batch_unit`` "sentences") or "tokens".
+        """Plan batches of at most ``batch_size`` pairs; ``seed`` and the epoch shuffle them.
 
-        Tokens are the number of pairs times the longest target, EOS included; a longer pair is a
-        batch of its own. Without ``shuffle``, every epoch has the same batches, short ones first.
+        Without ``shuffle``, every epoch has the same batches, those with short sources first.
         """
         self.batch_size = batch_size
-        self.batch_unit = batch_unit
         self.seed = seed
         self.shuffle = shuffle
         self._source_lengths = pairs.source_lengths
         self._target_lengths = pairs.target_lengths
-        # Number of pairs in a batch. For batch_unit=tokens, it holds for pairs of average length.
-        self._sentences = batch_size
-        if batch_unit == "tokens":
-            tokens = int(self._target_lengths.sum(dtype=np.int64)) + len(self._target_lengths)
-            self._sentences = max(1, round(batch_size / (tokens / len(self._target_lengths))))
 
     def epoch(self, number: int) -> list[Int32[np.ndarray, "_"]]:
-        """Return the batches of epoch ``number`` as arrays of pair indices, the same in each call.
-
-        An index takes only 4 bytes, because memory holds two copies of all indices for a while.
-        """
-        count = len(self._source_lengths)
-        order = np.arange(count, dtype=np.int32)
+        """Return the batches of an epoch as arrays of pair indices, the same in each call."""
+        order = np.arange(len(self._source_lengths), dtype=np.int32)
         if not self.shuffle:
             return self._batches(order, fineness=1.0)
         random = np.random.default_rng([self.seed, number])
         random.shuffle(order)
         batches = []
-        for chunk in self._split(order, max(1, round(count / (self._sentences * CHUNK_BATCHES)))):
+        for chunk in self._split(order, len(order) / (self.batch_size * CHUNK_BATCHES)):
             # The number of bands is random. With a fixed number, a corpus of one chunk would be cut
             # in the same way in every epoch.
             batches += self._batches(chunk, fineness=random.uniform(0.75, 1.33))
         return [batches[i] for i in random.permutation(len(batches))]
 
-    def _split(self, order: Int32[np.ndarray, "n"], parts: int) -> list[Int32[np.ndarray, "_"]]:
-        """Split into parts of similar size, in whole batches; of all batches, one may be short."""
-        step, count = self._sentences, len(order)
-        return np.split(order, [step * round(count * i / parts / step) for i in range(1, parts)])
-
     def _batches(
         self, chunk: Int32[np.ndarray, "n"], fineness: float
     ) -> list[Int32[np.ndarray, "_"]]:
-        """Sort a chunk into bands by source length, a band by target length; cut it into batches.
-
-        With ``fineness`` 1, there are as many bands as batches in each band, so that both lengths
-        are divided equally finely. A larger ``fineness`` makes more bands.
-        """
+        """Sort a chunk into bands by source length, a band by target length; cut into batches."""
         by_source = chunk[np.argsort(self._source_lengths[chunk], kind="stable")]
-        bands = max(1, round(fineness * np.sqrt(len(chunk) / self._sentences)))
-        by_both = []
-        for i, band in enumerate(self._split(by_source, bands)):
+        # With fineness 1, there are as many bands as batches in each: both lengths divide alike.
+        bands = self._split(by_source, fineness * np.sqrt(len(chunk) / self.batch_size))
+        for i, band in enumerate(bands):
             # Target lengths rise in one band and fall in the next. So a batch at the border of two
             # bands has targets of similar length.
             key = self._target_lengths[band] * (1 if i % 2 == 0 else -1)
-            by_both.append(band[np.argsort(key, kind="stable")])
-        return self._cut(np.concatenate(by_both))
+            bands[i] = band[np.argsort(key, kind="stable")]
+        return np.split(np.concatenate(bands), range(self.batch_size, len(chunk), self.batch_size))
 
-    def _cut(self, order: Int32[np.ndarray, "n"]) -> list[Int32[np.ndarray, "_"]]:
-        """Cut sorted pairs into consecutive batches of at most ``batch_size`` pairs or tokens."""
-        if self.batch_unit == "sentences":
-            return np.split(order, range(self.batch_size, len(order), self.batch_size))
-        ends = []
-        start = widest = 0
-        for i, length in enumerate((self._target_lengths[order] + 1).tolist()):
-            widest = max(widest, length)
-            if i > start and (i + 1 - start) * widest > self.batch_size:
-                ends.append(i)
-                start, widest = i, length
-        return np.split(order, ends)
+    def _split(self, order: Int32[np.ndarray, "n"], parts: float) -> list[Int32[np.ndarray, "_"]]:
+        """Split into about ``parts`` parts of similar size, in whole batches but for the last."""
+        step, count = self.batch_size, max(1, round(parts))
+        return np.split(
+            order, [step * round(len(order) * i / count / step) for i in range(1, count)]
+        )

@@ -1,7 +1,4 @@
-"""Encode parallel text as flat arrays of ids: choose pairs, cut into pieces, number, write.
-
-Pieces are numbered as they appear. When all are counted, there is a vocabulary with their ids.
-"""
+"""Encode parallel text as flat arrays of ids: choose pairs, cut into pieces, number, write."""
 
 import io
 from collections import Counter
@@ -39,10 +36,10 @@ def save_array(path: Path, array: Shaped[np.ndarray, "N"]) -> None:
 
 
 class Side:
-    """One side of a split, as numbers of pieces; the piece "" ends a source."""
+    """One side of a split, as numbers of pieces by first occurrence; the piece "" ends a source."""
 
     def __init__(self) -> None:
-        self._numbers = {"": 0}  # of pieces, in order of first occurrence
+        self._numbers = {"": 0}
         self._chunks: list[np.ndarray] = []
         self._lengths = [0]
 
@@ -87,7 +84,9 @@ class Split:
             else:
                 skipped["max_words" if min(words) else "empty"] += 1
 
-    def cut(self, tokenizers: Sequence[Tokenizer]) -> tuple[list[Side], list[int], dict[str, int]]:
+    def cut(
+        self, tokenizers: Sequence[Tokenizer]
+    ) -> tuple[list[Side], Int64[np.ndarray, "N"], dict[str, int]]:
         """Return both sides, the lines of the pairs, and how many were left out for each reason."""
         sides, lines, skipped = [Side(), Side()], list[int](), Counter[str]()
         pairs = iter(tqdm(self.pairs(skipped), f"encoding {self.name}", disable=None))
@@ -111,7 +110,8 @@ class Split:
                 f"All {self.name} pairs of {self.text.source} and {self.text.target} were filtered "
                 f"out ({why}); correct the files or raise the limits."
             )
-        return sides, lines, {f"{self.name}.{reason}": skipped[reason] for reason in REASONS}
+        left_out = {f"{self.name}.{reason}": skipped[reason] for reason in REASONS}
+        return sides, np.array(lines, np.int64), left_out
 
 
 @dataclass(frozen=True)

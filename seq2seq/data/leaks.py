@@ -46,10 +46,7 @@ def warn_if_learned(name: str, sources: Iterable[str], learned: UInt64[np.ndarra
 
 
 def require_sides(corpus: Corpus) -> None:
-    """Refuse validation or test text of which a side has the words of the other training side.
-
-    In languages without spaces, characters stand for words.
-    """
+    """Refuse validation or test text of which a side has the words of the other training side."""
     languages = corpus.source_language, corpus.target_language
     for side, other, language in zip(SIDES, SIDES[::-1], languages, strict=True):
         pattern = re.compile(r"\w" if unspaced(language) else r"\w+")

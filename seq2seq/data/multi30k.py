@@ -46,6 +46,6 @@ def verify(config: Multi30kCorpus, texts: dict[str, ParallelText]) -> None:
 def _require(path: Path, name: str) -> None:
     if (found := content_digest(path)) != DIGESTS[name]:
         raise UserError(
-            f"{path} is not Multi30k's {name}: its content has SHA-256 {found}, not "
-            f"{DIGESTS[name]}; for altered text, use corpus=files."
+            f"{path} is not Multi30k's {name}: its content has the SHA-256 {found}; for altered "
+            "text, use corpus=files."
         )

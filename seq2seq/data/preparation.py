@@ -1,8 +1,6 @@
 """Tokenise and encode a corpus once, and cache the result under a hash of texts and settings.
 
-``data/prepared/<hash>`` holds the tokenizers, the vocabularies, the ids of training and validation
-text and a ``manifest.json`` with the counts of pairs. The hash covers the content of these texts
-and all settings that change the result, so a folder with this name is never out of date.
+The hash covers all that changes the result, so a folder with this name is never out of date.
 """
 
 import json
@@ -19,7 +17,7 @@ from seq2seq.config.evaluation import unspaced
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.encoding import REASONS, EncodedPairs, Split, save_array
 from seq2seq.data.leaks import read_learned, require_sides, save_learned, warn_if_learned
-from seq2seq.data.splits import source_digests_of
+from seq2seq.data.splits import source_digests
 from seq2seq.data.text import SIDES, Corpus, read_lines, warn_once
 from seq2seq.data.tokenization import (
     SentencePieceTokenizer,
@@ -77,6 +75,7 @@ def prepare(
             f"{' or '.join(languages)} may have no spaces between words; if yours has none, set "
             "tokenization=sentencepiece."
         )
+    require_sides(text)
     hashes = text.hashes()
     recipe = {  # exactly the inputs that decide the content of the folder
         "format": FORMAT,
@@ -89,70 +88,59 @@ def prepare(
     if codecs is not None:
         files = sorted([*codecs.glob("tokenizer.*"), *codecs.glob("vocabulary.*")])
         recipe["codecs"] = {path.name: file_digest(path) for path in files}
-    name = digest([json.dumps(recipe, sort_keys=True).encode("utf-8")])[:16]
+    directory = data / "prepared" / digest([json.dumps(recipe, sort_keys=True).encode()])[:16]
 
     def fill(folder: Path) -> None:
-        counted = _fill(folder, text, corpus, tokenization, codecs)
+        skipped = _fill(folder, text, corpus, tokenization, codecs)
         if text.hashes() != hashes:
             raise UserError("The text changed while it was prepared; run the command again.")
-        write_json(folder / "manifest.json", {**recipe, **counted})
+        write_json(folder / "manifest.json", {**recipe, "skipped": skipped})
 
-    directory = data / "prepared" / name
     make_folder(directory, fill)
-    require_sides(text)
-    try:
-        learned = np.load(directory / "train.learned.npy", mmap_mode="r")
-        if codecs is not None:  # of this run, or of the run whose weights it starts from
-            learned = np.union1d(learned, read_learned(codecs.parent.parent))
-        prepared = PreparedData(
-            directory=directory,
-            corpus=text,
-            source=TextCodec.load(directory, "source"),
-            target=TextCodec.load(directory, "target"),
-            max_pieces=tokenization.max_pieces,
-            train=EncodedPairs.load(directory, "train"),
-            valid=EncodedPairs.load(directory, "valid"),
-            skipped=parse_object((directory / "manifest.json").read_bytes())["skipped"],
-            hashes=hashes,
-            learned=learned,
-        )
-    except (OSError, EOFError, ValueError, KeyError, UserError) as error:
-        raise UserError(
-            f"{directory} is damaged ({error}); delete it and run this again."
-        ) from None
+    learned = np.load(directory / "train.learned.npy", mmap_mode="r")
+    if codecs is not None:  # of this run, or of the run whose weights it starts from
+        learned = np.union1d(learned, read_learned(codecs.parent.parent))
     for name, split in {"valid": text.valid, **text.tests}.items():
         warn_if_learned(name, read_lines(split.source), learned)
-    return prepared
+    return PreparedData(
+        directory=directory,
+        corpus=text,
+        source=TextCodec.load(directory, "source"),
+        target=TextCodec.load(directory, "target"),
+        max_pieces=tokenization.max_pieces,
+        train=EncodedPairs.load(directory, "train"),
+        valid=EncodedPairs.load(directory, "valid"),
+        skipped=parse_object((directory / "manifest.json").read_bytes())["skipped"],
+        hashes=hashes,
+        learned=learned,
+    )
 
 
 def _fill(
     folder: Path, text: Corpus, corpus: CorpusConfig, options: TokenizationConfig, own: Path | None
-) -> dict[str, dict[str, int]]:
-    """Write tokenizers, vocabularies and ids into ``folder``; return the counts of pairs."""
+) -> dict[str, int]:
+    """Write tokenizers, vocabularies and ids; return how many pairs were left out, by reason."""
     languages, most = (text.source_language, text.target_language), options.max_pieces
     limits = corpus.train_pairs, corpus.train_max_words
     train = Split("train", text.train, languages, most, *limits)
     codecs = [TextCodec.load(own, side) for side in SIDES] if own else []
     tokenizers = [codec.tokenizer for codec in codecs] or _tokenizers(train, options)
-    pairs: dict[str, int] = {}
     skipped: dict[str, int] = {}
     for split in (train, Split("valid", text.valid, languages, most)):
         sides, lines, left_out = split.cut(tokenizers)
+        skipped |= left_out
         codecs = codecs or [
             TextCodec(tokenizer, _vocabulary(tokenizer, options, side.counts()))
             for tokenizer, side in zip(tokenizers, sides, strict=True)
         ]
         for name, side, codec in zip(SIDES, sides, codecs, strict=True):
             side.save(folder / f"{split.name}.{name}", codec.vocabulary)
-        numbers = np.array(lines, np.int64)
-        save_array(folder / f"{split.name}.lines.npy", numbers)
+            codec.save(folder, name)
+        save_array(folder / f"{split.name}.lines.npy", lines)
         if split is train:
-            learned = source_digests_of([text.train.source])[numbers - 1]
+            learned = source_digests(read_lines(text.train.source))[lines - 1]
             save_learned(folder / "train.learned.npy", learned)
-        pairs[split.name], skipped = len(lines), skipped | left_out
-    for name, codec in zip(SIDES, codecs, strict=True):
-        codec.save(folder, name)
-    return {"pairs": pairs, "skipped": skipped}
+    return skipped
 
 
 def _tokenizers(train: Split, options: TokenizationConfig) -> list[Tokenizer]:

@@ -1,7 +1,6 @@
-"""Split a parallel text by hashes of its sources, so that the same text gives the same splits.
+"""Split a parallel text by hashes of its sources: the same text gives the same splits.
 
-Two passes read the text; neither holds it in memory. The first keeps 16 bytes of hashes for each
-pair, from which :func:`assign` decides. The second writes the splits.
+Two passes read the text; memory holds 16 bytes of hashes for each pair.
 """
 
 import hashlib
@@ -10,6 +9,7 @@ import logging
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ OPEN = len(WAYS)
 
 
 def recipe_folder(home: Path, config: CorpusConfig, *recipe: Any) -> Path:
-    """Return the folder below ``home`` that is named by a hash of what its text is made from."""
+    """Return a folder below ``home``, named by a hash of what its text is made from."""
     code = digest([json.dumps([RULES, *recipe]).encode()])[:12]
     return home / f"{config.source}-{config.target}-{code}"
 
@@ -52,8 +52,8 @@ def split_text(
 ) -> dict[str, int]:
     """Write {train,valid,test}.<language> from pairs; return the number of pairs by label.
 
-    ``label`` gives each pair a label or OPEN; ``sizes`` are those of valid and test. Sources in the
-    files ``kept`` get into no split. With ``unique``, of equal pairs the first is used.
+    ``sizes`` are those of valid and test. Sources in the files ``kept`` get into no split. With
+    ``unique``, only the first of equal pairs does.
     """
     labels, pairs, sources = bytearray(), array("Q"), array("Q")
     for source, target in tqdm(read(), "reading", unit=" pairs", disable=None):
@@ -61,9 +61,10 @@ def split_text(
         if labels[-1] == OPEN:
             pairs.append(_digest(f"{source}\n{target}") if unique else len(pairs))
             sources.append(source_digest(source))
+    kept_sources = chain.from_iterable(map(read_lines, kept))
     ways = np.frombuffer(labels, np.int8)
     digests = np.array(pairs, np.uint64), np.array(sources, np.uint64)
-    ways[ways == OPEN] = assign(*digests, *sizes, source_digests_of(kept))
+    ways[ways == OPEN] = assign(*digests, *sizes, source_digests(kept_sources))
     with ExitStack() as stack:
         files = {
             way: [
@@ -90,10 +91,8 @@ def assign(
 ) -> Int8[np.ndarray, " N"]:
     """Label N pairs, from the hashes of pairs and sources, so that no two splits share a source.
 
-    Pairs with a source of ``elsewhere`` are HELD_OUT; of the rest, those equal to an earlier one
-    are DUPLICATE. The other sources are sorted by hash: the first ``test`` are for testing, the
-    next ``valid`` for validation. Only the first pair of such a source is TEST or VALID; its others
-    are HELD_OUT. All other pairs are TRAIN.
+    Sources of ``elsewhere`` are HELD_OUT. Of the others, sorted by hash, the first ``test`` are
+    TEST, the next ``valid`` are VALID, each with one pair; their further pairs are HELD_OUT.
     """
     labels = np.full(len(pairs), DUPLICATE, np.int8)
     taken = np.isin(sources, elsewhere)
@@ -122,16 +121,11 @@ def source_digests(sources: Iterable[str]) -> UInt64[np.ndarray, " M"]:
     return np.array([source_digest(source) for source in sources], np.uint64)
 
 
-def source_digests_of(files: Iterable[Path]) -> UInt64[np.ndarray, " M"]:
-    """Return the :func:`source_digest` of every line of the files."""
-    return source_digests(line for path in files for line in read_lines(path))
-
-
 def source_digest(source: str) -> int:
     """Return a 64-bit hash of a source, ignoring case and extra spaces."""
     return _digest(" ".join(source.split()).casefold())
 
 
 def _digest(text: str) -> int:
-    """Return a 64-bit hash. For two million pairs, the probability of a collision is about 1e-7."""
+    """64-bit hash; the probability of a collision among two million pairs is about 1e-7."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")

@@ -1,7 +1,7 @@
-"""Read and write text files: UTF-8, one sentence per line, "\\n" ends a line.
+"""Read and write text files: UTF-8, one sentence per line.
 
-Public corpora have U+2028 and U+0085 inside sentences. ``str.splitlines`` would split there, and
-all later lines would no longer match their translations.
+Only "\\n" ends a line: public corpora have U+2028 and U+0085, at which ``str.splitlines`` would
+split, inside sentences. All later lines would no longer match their translations.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a file, unpacked; see :func:`decode_lines`."""
+    """Yield the lines of a file, unpacked and without line ends."""
     with open_bytes(path) as stream:
         yield from decode_lines(stream, str(path))
 
@@ -81,20 +81,15 @@ def content_digest(path: Path) -> str:
 class LineWriter:
     """Context that writes a text file whole or not at all; packs it if it ends in .gz or .xz.
 
-    Lines go to ``part``, which replaces ``path``, or the file that a link there points to, in the
-    end. Standard output, pipes and devices are written directly.
+    At its end, ``part`` replaces ``path``; pipes, devices and standard output are written directly.
     """
 
     def __init__(self, path: Path, keep_unfinished: bool = False) -> None:
-        """Write to ``path``; with ``keep_unfinished``, a failure leaves the lines in ``part``.
-
-        The next writer with ``keep_unfinished`` refuses to replace them.
-        """
+        """With ``keep_unfinished``, a failure leaves ``part``, which the next writer refuses."""
         self._direct = path.exists() and not path.is_file()
         self.path = path if self._direct else path.resolve()
         self.part = self.path.with_name(f"{self.path.name}.part")
         self.count = 0
-        """Number of lines written so far."""
         self._keep_unfinished = keep_unfinished
         self._streams = contextlib.ExitStack()
 
@@ -109,19 +104,17 @@ class LineWriter:
                 if self._keep_unfinished and self.part.exists() and self.part.stat().st_size:
                     raise UserError(f"{self.part} holds lines of an earlier run; delete it.")
                 self.part.unlink(missing_ok=True)  # another run that writes it keeps its own file
-            raw = self._streams.enter_context(
-                raw or (self.path if self._direct else self.part).open("wb")
-            )
-        packed = raw
+            raw = raw or (self.path if self._direct else self.part).open("wb")
+        self._streams.enter_context(raw)
         if self.path.suffix == ".gz":  # without name and time: equal lines make equal files
-            packed = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
+            raw = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
         elif self.path.suffix == ".xz":
-            packed = lzma.LZMAFile(raw, "wb")
-        self._stream = self._streams.enter_context(packed)
+            raw = lzma.LZMAFile(raw, "wb")
+        self._stream = self._streams.enter_context(raw)
         return self
 
     def write(self, line: str) -> None:
-        """Write ``line`` and a "\\n"; ``line`` itself must not hold one."""
+        """Write ``line`` and a "\\n"."""
         assert "\n" not in line, f"a line break inside {line!r}"
         with self._named_errors():
             self._stream.write(line.encode() + b"\n")
@@ -228,10 +221,7 @@ def read_references(text: ParallelText) -> tuple[list[str], list[list[str]]]:
 
 
 def find_texts(folder: Path, languages: tuple[str, str]) -> dict[str, ParallelText]:
-    """Find the texts of a folder: "train" is train.LANGUAGE of both languages, maybe .gz or .xz.
-
-    ``source`` and ``target`` may stand for the languages, and ``val`` for ``valid``.
-    """
+    """Find texts: "train" is train.LANGUAGE of both languages (or source, target), or .gz, .xz."""
     files: dict[str, dict[str, Path]] = {}
     for path in sorted(path for path in folder.iterdir() if path.is_file()):
         plain = Path(path.stem if path.suffix in (".gz", ".xz") else path.name)

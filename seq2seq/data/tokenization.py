@@ -1,8 +1,4 @@
-"""Convert text to pieces and ids and back, by SentencePiece subwords or whitespace.
-
-A tokenizer belongs to one side of a corpus. It also joins pieces to text, so that hypotheses are
-scored as running text. No tokenizer returns an empty piece.
-"""
+"""Convert text to pieces and ids and back, by SentencePiece subwords or whitespace."""
 
 import io
 import json
@@ -25,24 +21,20 @@ RESERVED = "▅"  # SentencePiece does not learn from a sentence with this chara
 
 
 class Tokenizer:
-    """Cuts one side's text into pieces and joins pieces to text."""
+    """Cuts one side's text into pieces, none of them empty, and joins pieces to running text."""
 
     kind: ClassVar[str]
-    """Name in ``tokenization.kind``."""
 
     def __init__(self, language: str) -> None:
         self.language = language
 
     def tokenize(self, text: str) -> list[str]:
-        """Cut ``text`` into pieces; blank text has no pieces."""
         raise NotImplementedError
 
     def tokenize_all(self, texts: Sequence[str]) -> list[list[str]]:
-        """Cut each text into pieces."""
         return [self.tokenize(text) for text in texts]
 
     def detokenize(self, pieces: Sequence[str]) -> str:
-        """Join ``pieces`` to running text."""
         raise NotImplementedError
 
     def words(self, pieces: Sequence[str]) -> list[int]:
@@ -69,28 +61,20 @@ class WhitespaceTokenizer(Tokenizer):
 
 
 class SentencePieceTokenizer(Tokenizer):
-    """Cuts raw text into subwords (Kudo & Richardson 2018; byte pairs, Sennrich et al. 2016).
-
-    Before that, white space and ``▁`` become single spaces, and the model's rule normalises the
-    text. Characters that training did not see become pieces that are not in the model.
-    """
+    """Cuts raw text into subwords (Kudo & Richardson 2018; byte pairs, Sennrich et al. 2016)."""
 
     kind = "sentencepiece"
 
     def __init__(self, language: str, model: bytes) -> None:
         super().__init__(language)
         self.model = model
-        """Model file of SentencePiece, as bytes."""
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
 
     @classmethod
     def train_model(
         cls, sentences: Iterable[str], size: int, where: str, normalization: str = "nmt_nfkc"
     ) -> bytes:
-        """Learn a model of ``size`` pieces, the four specials first; ``where`` names the text.
-
-        Equal text makes an equal model. SentencePiece skips sentences of more than 4,192 bytes.
-        """
+        """Learn a model of ``size`` pieces, the four specials first; ``where`` names the text."""
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
@@ -99,7 +83,6 @@ class SentencePieceTokenizer(Tokenizer):
                 model_type="bpe",
                 vocab_size=size,
                 character_coverage=1.0,
-                byte_fallback=False,
                 normalization_rule_name=normalization,
                 pad_id=0,
                 unk_id=1,
@@ -126,7 +109,7 @@ class SentencePieceTokenizer(Tokenizer):
         return pieces
 
     def tokenize_all(self, texts: Sequence[str]) -> list[list[str]]:
-        """Cut each text into pieces; SentencePiece divides the work among threads."""
+        # SentencePiece divides the work among threads.
         pieces: list[list[str]] = self._processor.encode([*map(_plain, texts)], out_type=str)
         return pieces
 
@@ -134,10 +117,9 @@ class SentencePieceTokenizer(Tokenizer):
         return "".join(pieces).replace(WORD_START, " ").lstrip(" ")
 
     def words(self, pieces: Sequence[str]) -> list[int]:
-        """Return for each piece the index, from 0, of its word in the joined text.
+        """Return the index of each piece's word; a single ``▁`` belongs to the next word, if any.
 
-        A single ``▁`` belongs to the next word or, at the end of the text, to the last word. If the
-        text has no spaces and its language needs none between words, each piece is a word.
+        Without spaces in a language that needs none, each piece is a word.
         """
         begun = [len(text.replace(WORD_START, " ").split()) for text in accumulate(pieces)]
         last = max(begun[-1] - 1, 0) if begun else 0
@@ -190,14 +172,14 @@ class TextCodec:
         return self.tokenizer.language
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of the pieces of ``text``, without BOS and EOS; [] for blank text."""
+        """Return the ids of the pieces of ``text``, without BOS and EOS."""
         return self.vocabulary.encode(self.tokenizer.tokenize(text))
 
     def known_pieces(self, text: str) -> list[str]:
         """Cut typed text into pieces; an unknown word becomes a known form, if it has one.
 
-        Forms: without what nobody sees, other accents, other case; then without punctuation around
-        it, which becomes pieces. Subwords change only if that makes more of them known.
+        Forms have no characters that nobody sees, other accents, or other case; then punctuation
+        around the word becomes pieces of its own. Subwords change if that makes more of them known.
         """
         pieces = self.tokenizer.tokenize(text)
         if not isinstance(self.tokenizer, SentencePieceTokenizer):
@@ -240,13 +222,11 @@ class TextCodec:
         return ours == theirs
 
     def save(self, directory: Path, side: str) -> None:
-        """Write ``tokenizer.<side>.json`` (and ``.model``) and ``vocabulary.<side>.tsv``."""
+        """Write the files of the tokenizer, and ``vocabulary.<side>.tsv``."""
         self.tokenizer.save(directory, side)
         self.vocabulary.save(directory / f"vocabulary.{side}.tsv")
 
     @classmethod
     def load(cls, directory: Path, side: str) -> "TextCodec":
-        """Load the files of :meth:`save`."""
-        return cls(
-            load_tokenizer(directory, side), Vocabulary.load(directory / f"vocabulary.{side}.tsv")
-        )
+        vocabulary = Vocabulary.load(directory / f"vocabulary.{side}.tsv")
+        return cls(load_tokenizer(directory, side), vocabulary)

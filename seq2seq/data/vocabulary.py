@@ -11,16 +11,13 @@ SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
 
 
 class Vocabulary:
-    """Numbers the pieces of one side; ids 0-3 are ``<pad> <unk> <s> </s>``.
+    """Numbers the pieces of one side after ``<pad> <unk> <s> </s>``.
 
-    The specials are ids, not text: a word of the text spelt ``</s>`` is an unknown word.
+    A word of the text that is spelt like one of these is unknown.
     """
 
     def __init__(self, pieces: Sequence[str], counts: Sequence[int]) -> None:
-        """Number ``pieces`` (without the specials) in the given order.
-
-        ``counts`` are their occurrences in the training text; they do not change the ids.
-        """
+        """Number ``pieces`` (without the specials) in the given order; ``counts`` are kept."""
         from torchtext.vocab import Vocab  # imports torch
 
         # Vocab would rank pieces by count; passed as specials, they keep their order.
@@ -42,7 +39,6 @@ class Vocabulary:
         return cls(pieces, [counts[piece] for piece in pieces])
 
     def __contains__(self, piece: str) -> bool:
-        """Whether the vocabulary has ``piece``; False if it is spelt like a special."""
         return self.encode([piece]) != [UNK]
 
     def __len__(self) -> int:
@@ -50,16 +46,15 @@ class Vocabulary:
 
     @property
     def pieces(self) -> list[str]:
-        """Pieces in the order of ids, the specials first."""
+        """Pieces in the order of ids."""
         return list(self._vocab.itos)
 
     @property
     def counts(self) -> list[int]:
-        """Occurrences in the training text in the order of ids; 0 for the specials."""
+        """Occurrences in the training text, in the order of ids; 0 for the specials."""
         return [self._vocab.freqs[piece] for piece in self._vocab.itos]
 
     def encode(self, pieces: Iterable[str]) -> list[int]:
-        """Return the ids of ``pieces``; UNK for unknown pieces and those spelt like a special."""
         # `get`, not `[]`: stoi is a defaultdict and would grow by every unknown word.
         known = self._vocab.stoi.get
         return [i if (i := known(piece, UNK)) > EOS else UNK for piece in pieces]
@@ -75,7 +70,6 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
-        """Load the file of :meth:`save`."""
         try:
             # Bytes, not text mode: pieces may hold "\r" or U+2028, which do not end lines here.
             *lines, rest = path.read_bytes().decode("utf-8").split("\n")
