@@ -52,7 +52,9 @@ class Side:
 
     def counts(self) -> dict[str, int]:
         """Piece -> number of occurrences."""
-        total = sum(np.bincount(chunk, minlength=len(self._numbers)) for chunk in self._chunks)
+        total = np.zeros(len(self._numbers), np.int64)
+        for chunk in self._chunks:
+            total += np.bincount(chunk, minlength=len(total))
         return dict(zip([*self._numbers][1:], total[1:].tolist(), strict=True))
 
     def save(self, path: Path, vocabulary: Vocabulary) -> None:

@@ -83,6 +83,7 @@ class SentencePieceTokenizer(Tokenizer):
                 model_type="bpe",
                 vocab_size=size,
                 character_coverage=1.0,
+                byte_fallback=False,
                 normalization_rule_name=normalization,
                 pad_id=0,
                 unk_id=1,

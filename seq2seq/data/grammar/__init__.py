@@ -25,7 +25,7 @@ from seq2seq.config import GrammarCorpus
 from seq2seq.data.grammar.composer import Composer, Tokens
 from seq2seq.data.text import LineWriter, TextFolder, word_count
 from seq2seq.errors import UserError
-from seq2seq.files import digest, make_folder
+from seq2seq.files import digest
 
 SHORTEST = 4
 """Number of words of the shortest sentence, full stop included: "the dog sleeps ."."""
@@ -145,11 +145,10 @@ def corpus_hash(config: GrammarCorpus) -> str:
 
 
 def text_folder(config: GrammarCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Return the corpus folder, next to ``home``, and a function that writes it if missing."""
+    """Return the corpus folder, next to ``home``, and the function that writes the text."""
     if own is not None:
         raise UserError(
             "corpus.directory is set, but corpus=grammar writes its own text; remove it, or set "
             "corpus=files for your own text."
         )
-    folder = home.with_name(f"grammar-{corpus_hash(config)}")
-    return folder, partial(make_folder, folder, partial(write_corpus, config))
+    return home.with_name(f"grammar-{corpus_hash(config)}"), partial(write_corpus, config)
