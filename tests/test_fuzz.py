@@ -159,7 +159,7 @@ def corpus(
     text = "\n".join(content).encode("utf-8", "surrogatepass") + b"\n"
     (folder / (name + packing)).write_bytes(change_bytes(PACKINGS[packing](text), changes))
     size = 8 if kind == "sentencepiece" else None
-    options = TokenizationConfig(kind=kind, vocabulary_size=size, workers=1)
+    options = TokenizationConfig(kind=kind, vocabulary_size=size)
     prepare(FilesCorpus(source="en", target="de", directory=str(folder)), options, folder / "data")
 
 

@@ -13,7 +13,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 
 from seq2seq.config import TranslateConfig
 from seq2seq.config.evaluation import unspaced
-from seq2seq.data.text import LineWriter, bounded_lines, count_lines, decode_lines, read_lines
+from seq2seq.data.text import LineWriter, count_lines, decode_lines, read_lines
 from seq2seq.decoding.hypothesis import pharaoh
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
@@ -180,7 +180,7 @@ def _open_input(source: str) -> tuple[Iterator[str], int | None]:
     if source == "-":
         if sys.stdin is None:
             raise UserError("input=- is standard input, which is closed; set input=FILE.")
-        return decode_lines(bounded_lines(sys.stdin.buffer), "Standard input"), None
+        return decode_lines(sys.stdin.buffer, "Standard input"), None
     path = named_file("input", source, read_twice=False)
     # Counting also finds a bad byte now, not after hours. A named pipe can be read only once.
     return read_lines(path), count_lines(path) if path.is_file() else None

@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Int
 
 from seq2seq.config import DecodingConfig, EvaluationConfig, check, from_json
-from seq2seq.data.text import bounded_lines, decode_lines
+from seq2seq.data.text import decode_lines
 from seq2seq.errors import UserError
 from seq2seq.evaluation import lengths
 from seq2seq.evaluation.lengths import ALL, ScoreRow
@@ -210,7 +210,7 @@ def _evaluation(directory: Path, content: dict[str, Any], others: list[str]) -> 
 def _plain_lines(path: Path) -> list[str]:
     """Read the lines of a text; unpacked, a stranger's file could fill memory."""
     with path.open("rb") as stream:
-        return list(decode_lines(bounded_lines(stream), str(path)))
+        return list(decode_lines(stream, str(path)))
 
 
 def _counts(path: Path, name: str, shape: tuple[int, int]) -> Int[np.ndarray, "N C"]:

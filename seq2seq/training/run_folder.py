@@ -29,7 +29,6 @@ NOT_PART_OF_A_RUN = (
     "data",
     "output",
     "evaluation",
-    "tokenization.workers",
     "corpus.mirror",
     "corpus.directory",
     "training.device",

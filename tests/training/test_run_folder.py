@@ -18,7 +18,6 @@ from seq2seq.training.run_folder import RunFolder
 
 MAY_CHANGE = (
     *("baseline", "data", "output", "evaluation", "corpus.directory", "corpus.mirror"),
-    "tokenization.workers",
     *("training.device", "training.keep_epochs"),
     *("training.max_epochs", "training.max_updates", "training.patience"),
     "training.log_every",
