@@ -10,6 +10,7 @@ which content words the translations contain.
 
 import sys
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -123,7 +124,8 @@ def no_end(evaluation: Evaluation, translator: Translator) -> Evaluation:
         if there.record.identity == identity:
             return there
     search = from_json(DecodingConfig, (record.config or {})["decoding"])
-    forbidding = replace(translator, model=NoEnd.of(translator))
+    forbidding = copy(translator)
+    forbidding.model = NoEnd.of(translator)
     said = forbidding.translate(evaluation.texts.sources, search)
     texts = replace(
         evaluation.texts,

@@ -198,7 +198,7 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
                 "name": system.name,
                 "seeds": system.seeds,
                 "evaluations": [str(evaluation.directory) for evaluation in system.evaluations],
-                "rows": [asdict(row) for row in system.rows],
+                "rows": [row.as_json() for row in system.rows],
                 "trend": system.trend and _finite(asdict(system.trend)),
                 "known_bits": system.known_bits and _finite(asdict(system.known_bits)),
             }

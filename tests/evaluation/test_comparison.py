@@ -204,8 +204,7 @@ def test_known_bits_are_what_a_system_that_sees_no_source_loses(tmp_path):
     def run(kind, known, members=()):
         losses = [(6 - known(n)) * math.log(2) for n in words]
         whole = [-loss * n for loss, n in zip(losses, words, strict=True)]
-        pieces = [[loss] * n for loss, n in zip(losses, words, strict=True)]
-        scores = ReferenceScores(whole, words, None, pieces, None, None)
+        scores = ReferenceScores(whole, words)
         config = {"model": {"attention": {"kind": kind}}}
         said = replace(texts, reference_scores=scores)
         name = f"ensemble{len(members)}" if members else kind

@@ -15,19 +15,16 @@ import pytest
 import torch
 from helpers.reversal import write_reversal_corpus
 from helpers.synthetic_translations import translated
-from helpers.tiny_translator import save_tiny
 from helpers.toy_evaluation import SETTINGS, settings
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
-from seq2seq.config import DecodingConfig, EvaluateConfig, EvaluationConfig
-from seq2seq.data.tokenization import WhitespaceTokenizer
+from seq2seq.config import DecodingConfig, EvaluationConfig
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.evaluation import evaluate as stage
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.folder import read_evaluation
-from seq2seq.evaluation.references import reference_links
 from seq2seq.report.findings import findings
 from seq2seq.report.live.contents import evaluated_checkpoint
 
@@ -72,21 +69,19 @@ def test_what_the_search_said_of_each_line_is_kept(run, tmp_path, monkeypatch):
 def test_several_checkpoints_are_one_system_of_another_name(run, tmp_path, searches):
     last = str(newest_checkpoints(run)[0])
     (alone,) = evaluate(settings(run, output=str(tmp_path)))
-    for average, name in ((False, "ensemble2"), (True, "average2")):
-        config = settings(run, more_checkpoints=[last], average=average, output=str(tmp_path))
-        (together,) = evaluate(config)
-        assert together.directory.name == f"test-greedy-{name}"
-        assert together.record.system == f"attention-{name}"
-        # Of one training, whose seed and record are thus those of all.
-        assert together.record.seed == alone.record.seed
-        assert together.record.training == alone.record.training
-        models, parameters = 1 if average else 2, alone.record.parameters.items()
-        assert together.record.parameters == {part: models * n for part, n in parameters}
-        for place, member in zip((run, last), together.record.members, strict=True):
-            state = load_checkpoint(Path(place), torch.device("cpu")).state
-            assert member.update == state.progress.update
-        assert evaluate(config)[0].record == together.record
-    assert len(searches) == 3
+    config = settings(run, more_checkpoints=[last], output=str(tmp_path))
+    (together,) = evaluate(config)
+    assert together.directory.name == "test-greedy-ensemble2"
+    assert together.record.system == "attention-ensemble2"
+    # Of one training, whose seed and record are thus those of all.
+    assert together.record.seed == alone.record.seed
+    assert together.record.training == alone.record.training
+    assert together.record.parameters == {p: 2 * n for p, n in alone.record.parameters.items()}
+    for place, member in zip((run, last), together.record.members, strict=True):
+        state = load_checkpoint(Path(place), torch.device("cpu")).state
+        assert member.update == state.progress.update
+    assert evaluate(config)[0].record == together.record
+    assert len(searches) == 2
 
 
 def test_an_evaluation_is_scored_again_but_not_translated(run, tmp_path, searches):
@@ -99,14 +94,6 @@ def test_an_evaluation_is_scored_again_but_not_translated(run, tmp_path, searche
     (scored,) = evaluate(settings(run, evaluation=other))
     assert [row.words for row in scored.rows] == ["1-3", "4+", "all"]
     assert read_evaluation(scored.directory).rows == scored.rows
-    # A setting of the search that only an earlier version had makes no other evaluation.
-    path = scored.directory / "scores.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["record"]["identity"]["search"]["sample"] = False
-    content["record"]["config"]["decoding"]["sample"] = False
-    path.write_text(json.dumps(content), encoding="utf-8")
-    assert read_evaluation(scored.directory).record.config == scored.record.config
-    assert evaluate(settings(run))[0].texts.hypotheses == first.texts.hypotheses
     # What the run says of itself is brought up to date; without its run, it is kept.
     path = run / "run.json"
     said = json.loads(path.read_text(encoding="utf-8"))
@@ -178,32 +165,6 @@ def test_a_result_is_never_replaced_by_one_of_something_else(run, other_checkpoi
         with pytest.raises(UserError, match=rf"other {what}.*output="):
             evaluate(second)
         assert {path: path.read_bytes() for path in made.directory.iterdir()} == before
-    named_test = own_text(tmp_path / "c", "test")
-    evaluate(settings(run))
-    with pytest.raises(UserError, match="reference, source"):  # of the corpus's own test set
-        evaluate(settings(run, **named_test))
-    # Elsewhere each of them has its place.
-    (elsewhere,) = evaluate(settings(run, **named_test, output=str(tmp_path / "other")))
-    assert elsewhere.texts.sources == ["a b", "", "c d e"]
-
-
-def test_both_columns_of_table_1_come_from_two_searches(run, tmp_path, monkeypatch, caplog):
-    texts = own_text(tmp_path, source="a b\na zebra c\nc d e\n")
-    (tmp_path / "own.ref").write_text("B A\nC A\nDEER D C\n", encoding="utf-8")
-    config = settings(run, no_unk=True, output=str(tmp_path), **texts)
-    with caplog.at_level("INFO"):
-        ordinary, without = evaluate(config)
-    assert "own: the model's vocabularies lack 13%" in caplog.messages[0]
-    assert ordinary.directory.name == "own-greedy"
-    assert without.directory.name == "own-greedy-no-unk"
-    assert without.record.config["decoding"]["forbid_unknown"]
-    assert not any("<unk>" in line for line in without.texts.hypotheses)
-    for evaluation in (ordinary, without):
-        assert evaluation.texts.reference_scores.known == [True, False, False]
-        assert (evaluation.rows[-1].words, evaluation.rows[-1].sentences) == ("no unknown words", 1)
-    monkeypatch.setattr(stage, "SentencePieceTokenizer", WhitespaceTokenizer)
-    with pytest.raises(UserError, match="no_unk=true"):  # of subwords
-        evaluate(config)
 
 
 def test_the_training_text_is_neither_read_nor_needed(run, tmp_path):
@@ -212,20 +173,20 @@ def test_the_training_text_is_neither_read_nor_needed(run, tmp_path):
         (folder / f"train.{side}").write_bytes(b"\xff")  # no text
     config = settings(run, directory=str(folder), output=str(tmp_path / "out"))
     assert evaluate(config)[0].overall.sentences == 100
-    with pytest.raises(UserError, match=r"test_sets=dev .* test"):
-        evaluate(settings(run, test_sets=["dev"]))
 
 
-def test_more_texts_are_test_sets_of_their_own(run, tmp_path):
+def test_more_texts_are_test_sets_of_their_own(run, tmp_path, caplog):
     corpus = load_checkpoint(run / "checkpoints" / "best", torch.device("cpu")).config.corpus
-    for language, text in ((corpus.source, "a b c\n"), (corpus.target, "c b a\n")):
+    for language, text in ((corpus.source, "a b z\n"), (corpus.target, "z b a\n")):
         (tmp_path / f"news.{language}").write_text(text * 3)
     texts = {"news": str(tmp_path / "news")}
-    both = evaluate(settings(run, output=str(tmp_path / "out"), test_texts=texts))
+    with caplog.at_level("INFO"):
+        both = evaluate(settings(run, output=str(tmp_path / "out"), test_texts=texts))
     assert [evaluation.directory.name for evaluation in both] == ["test-greedy", "news-greedy"]
+    assert "news: the model's vocabularies lack 33%" in caplog.text
     (alone,) = evaluate(settings(run, output=str(tmp_path), test_texts=texts, test_sets=[]))
     assert alone.texts == both[1].texts
-    for name, path in (("test", "news"), ("a/b", "news"), ("olds", "olds")):
+    for name, path in (("test", "news"), ("olds", "olds")):
         with pytest.raises(UserError, match=name):
             evaluate(settings(run, test_texts={name: str(tmp_path / path)}))
 
@@ -251,36 +212,6 @@ def test_attention_is_kept_for_a_few_lines_of_every_length(run, tmp_path, search
     assert not (tmp_path / "new").exists()
 
 
-def test_attention_is_scored_against_gold_links(run, tmp_path):
-    gold = tmp_path / "gold"
-    gold.write_text("1-2 2-1\n\n1-3 2p2 3-1\n", encoding="utf-8")
-    config = settings(run, **own_text(tmp_path), gold=str(gold), output=str(tmp_path))
-    links = reference_links(
-        Translator.load(run, "cpu", "fp32"), ["a b", "", "c d e"], ["B A", "", "E D C"], 3
-    )
-    found = {(line, *link) for line, row in enumerate(links) for link in row}
-    sure = {(0, 0, 1), (0, 1, 0), (2, 0, 2), (2, 2, 0)}
-    (evaluation,) = evaluate(config)
-    path = evaluation.directory / "alignment.json"
-    said = json.loads(path.read_text(encoding="utf-8"))
-    hits = len(found & sure) + len(found & (sure | {(2, 1, 1)}))
-    assert said["shifts"]["0"]["aer"] == pytest.approx(1 - hits / (len(found) + len(sure)))
-    # 0-0, 1-1 and 0-0, 1-1, 2-2, of which 1-1 alone is a link, a possible one.
-    assert said["diagonal"]["aer"] == pytest.approx(1 - 1 / (5 + 4))
-    # The same links leave it alone, others replace it, none remove it.
-    before = path.stat().st_mtime_ns
-    evaluate(config)
-    assert path.stat().st_mtime_ns == before
-    gold.write_text("1-1\n\n1-1\n", encoding="utf-8")
-    evaluate(config)
-    assert json.loads(path.read_text(encoding="utf-8"))["shifts"]["0"]["sure"] == 2
-    evaluate(dataclasses.replace(config, gold=None))
-    assert not path.exists()
-    gold.write_text("1-1 2-9\n\n1-1\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"line 1: .* 9"):
-        evaluate(config)
-
-
 def test_given_translations_are_scored_without_a_model(tmp_path):
     texts = translated({4: 6, 15: 5, 35: 4}, lambda length: 0.8)
     files = {"source": "test.en", "reference": "test.de", "hypotheses": "out.de"}
@@ -303,19 +234,14 @@ def test_given_translations_are_scored_without_a_model(tmp_path):
     (tmp_path / "out.de").write_bytes((tmp_path / "test.de").read_bytes())
     assert evaluate(config)[0].overall.bleu == pytest.approx(100)
     another = dataclasses.replace(config, hypotheses=str(tmp_path / "out2.de"))
-    for content, said in (
-        ("x\n" * 15, "output="),
-        ("one line\n", r"test\.en .* 15 .*out2\.de .* 1;"),
-    ):
+    for content, said in (("x\n" * 15, "output="), ("one line\n", r"test\.en .*out2\.de")):
         (tmp_path / "out2.de").write_text(content)
         with pytest.raises(UserError, match=said):
             evaluate(another)
     os.mkfifo(tmp_path / "pipe")  # its second reader would find nothing
     for key in files:
-        with pytest.raises(UserError, match=f"^{key}=.* is a pipe"):
+        with pytest.raises(UserError, match=f"^{key}="):
             evaluate(dataclasses.replace(config, **{key: str(tmp_path / "pipe")}))
-        with pytest.raises(UserError, match=f"^{key}=.* is a folder"):
-            evaluate(dataclasses.replace(config, **{key: str(tmp_path)}))
 
 
 def test_text_that_is_still_in_pieces_is_pointed_out(tmp_path, caplog):
@@ -397,31 +323,3 @@ def test_sacrebleus_command_scores_the_stored_texts_alike(tmp_path, language):
     (tmp_path / names[2]).write_text("\n" * len(columns[0]), encoding="utf-8")
     with pytest.raises(UserError, match=r"Line 1 of .*src\.en"):
         evaluate(settings(tmp_path, **given, **{**subject, "output": str(tmp_path / "blank")}))
-
-
-@pytest.mark.parametrize("key", ["source", "reference", "hypotheses", "gold"])
-def test_a_file_that_is_not_there_is_named_with_its_setting(run, tmp_path, key):
-    (tmp_path / "text.en").write_text("a\n")
-    files = dict.fromkeys(("source", "reference", "hypotheses"), str(tmp_path / "text.en"))
-    given = {**files, "checkpoint": None, "system": "other", key: str(tmp_path / "nofile.en")}
-    if key == "gold":
-        given |= {"hypotheses": None, "checkpoint": str(run), "system": None}
-    config = settings(run, **given, output=str(tmp_path / "out"))
-    with pytest.raises(UserError, match=rf"^{key}=.*nofile\.en"):
-        evaluate(config)
-
-
-def test_gold_links_are_refused_for_a_model_without_attention(tmp_path):
-    checkpoint, text = save_tiny(tmp_path / "blind", "fixed"), own_text(tmp_path)
-    config = settings(checkpoint, **text, gold=text["source"], output=str(tmp_path / "out"))
-    with pytest.raises(UserError, match=r"^gold needs"):
-        evaluate(config)
-    assert not (tmp_path / "out").exists()
-
-
-def test_the_name_of_what_wrote_a_file_needs_the_file_and_no_slash():
-    files = {"hypotheses": "a", "source": "b", "reference": "c", "output": "d"}
-    for given in ({"checkpoint": "a", "system": "marian"}, {**files, "system": "marian/2"}):
-        with pytest.raises(UserError, match="system=marian"):
-            EvaluateConfig(**given)
-    assert EvaluateConfig(**files, system="marian").system == "marian"

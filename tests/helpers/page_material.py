@@ -30,20 +30,11 @@ def attended(texts: Translations, seed: int, attends: bool = True) -> Translatio
     luck = random.Random(seed)
     pieces = [len(reference.split()) + 1 for reference in texts.references]
     losses = [[luck.expovariate(1.0) for _ in range(count)] for count in pieces]
-    entropy = [luck.uniform(0, 2) if count > 1 else None for count in pieces]
-    distance = [luck.uniform(0, 0.4) if count > 1 else None for count in pieces]
     lines = lines_by_length(texts.sources, SETTINGS, 3)
     maps = [_map(line, texts, luck) for line in lines]
     return dataclasses.replace(
         texts,
-        reference_scores=ReferenceScores(
-            log_probabilities=[-sum(one) for one in losses],
-            pieces=pieces,
-            known=None,
-            piece_losses=losses,
-            entropy=entropy if attends else None,
-            off_diagonal=distance if attends else None,
-        ),
+        reference_scores=ReferenceScores([-sum(one) for one in losses], pieces),
         maps=maps if attends else [],
     )
 

@@ -62,6 +62,6 @@ def browser(tmp_path_factory):
 def unscored(tmp_path_factory) -> Comparison:
     """A system that attends, on three pairs that it cannot score, as the references are blank."""
     none, texts = [None] * 3, translated({5: 3}, lambda n: 0.9)
-    scores = ReferenceScores(none, [0] * 3, None, [[]] * 3, none, none)
+    scores = ReferenceScores(none, [0] * 3)
     texts = replace(texts, references=[""] * 3, reference_scores=scores)
     return compare_systems([evaluated(tmp_path_factory.mktemp("u"), texts, "a")], None, SETTINGS)

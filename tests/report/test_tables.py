@@ -25,7 +25,6 @@ from seq2seq.report.tables import (
     score_text,
     signed,
     summary_rows,
-    unknown_words_table,
     with_interval,
 )
 
@@ -163,27 +162,21 @@ def test_latex_has_the_cells_of_the_table_and_nothing_that_latex_obeys():
 
 def test_the_table_of_one_evaluation_has_columns_that_hold_something(tmp_path):
     texts = translated({5: 4, 15: 3}, lambda n: 0.9)
-    said = ReferenceScores([-12.0] * 7, [6] * 7, [True] * 5 + [False] * 2, [[]] * 7, None, None)
+    said = ReferenceScores([-12.0] * 7, [6] * 7)
     settings = EvaluationConfig(bootstrap=100)
     whole = evaluated(tmp_path, replace(texts, reference_scores=said), "x", settings=settings)
     table = evaluation_table(whole)
     assert table.columns == [
         "source words", "n", "BLEU", "chrF", "brevity", "hit the cap", "loss", "perplexity",
     ]  # fmt: skip
-    first, *_, all_known = whole.rows_with_intervals()
+    first, *_ = whole.rows_with_intervals()
     assert table.rows[0] == [
         "1-10 †", "4", score_text(first), f"{first.chrf:.1f}",
         f"{first.brevity_ratio:.2f}", "0", "2.000", "7.39",
     ]  # fmt: skip
-    assert [row[0] for row in table.rows] == ["1-10 †", "11-20 †", "all †", "no unknown words †"]
+    assert [row[0] for row in table.rows] == ["1-10 †", "11-20 †", "all †"]
     given = evaluated(tmp_path, replace(texts, capped=[]), "x")
     assert evaluation_table(given).columns == ["source words", "n", "BLEU", "chrF", "brevity"]
-
-    (row,) = unknown_words_table([(whole, whole)]).rows
-    assert row == [
-        "test, beam5", "7", score_text(whole.rows_with_intervals()[-2]),
-        "5", score_text(all_known),
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
