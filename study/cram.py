@@ -20,7 +20,7 @@ crammed again.
 
 import sys
 from collections.abc import Sequence
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import islice, product
@@ -202,9 +202,9 @@ def encoded(translator: Translator, sources: Sequence[str]) -> Vectors:
 def translate(translator: Translator, texts: Translations, vectors: Vectors) -> Translations:
     """Translate from each vector, greedily, and score the references given the vectors."""
     names = [str(number) for number in range(len(vectors))]
-    given = copy(translator)
-    given.model = handed(translator, vectors, Frame.free(vectors.shape[1]))
-    given.source = TextCodec(WhitespaceTokenizer("vectors"), Vocabulary(names, [1] * len(names)))
+    codec = TextCodec(WhitespaceTokenizer("vectors"), Vocabulary(names, [1] * len(names)))
+    model = handed(translator, vectors, Frame.free(vectors.shape[1]))
+    given = Translator.of_parts(**{**vars(translator), "model": model, "source": codec})
     # As many pieces as the source has: the limit of length depends on them.
     lengths = [len(translator.source.encode(source)) for source in texts.sources]
     lines = [" ".join([name] * length) for name, length in zip(names, lengths, strict=True)]

@@ -10,7 +10,6 @@ which content words the translations contain.
 
 import sys
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -124,8 +123,7 @@ def no_end(evaluation: Evaluation, translator: Translator) -> Evaluation:
         if there.record.identity == identity:
             return there
     search = from_json(DecodingConfig, (record.config or {})["decoding"])
-    forbidding = copy(translator)
-    forbidding.model = NoEnd.of(translator)
+    forbidding = Translator.of_parts(**{**vars(translator), "model": NoEnd.of(translator)})
     said = forbidding.translate(evaluation.texts.sources, search)
     texts = replace(
         evaluation.texts,

@@ -30,8 +30,13 @@ from seq2seq.data.encoding import (
     subsample_pairs,
     tokenize_pairs,
 )
-from seq2seq.data.leaks import read_learned, require_sides, save_learned, warn_if_learned
-from seq2seq.data.splits import source_digests_of
+from seq2seq.data.splits import (
+    read_learned,
+    require_sides,
+    save_learned,
+    source_digests_of,
+    warn_if_learned,
+)
 from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines, read_lines, warn_once
 from seq2seq.data.tokenization import WORD_TOKENIZERS, SentencePieceTokenizer, TextCodec, Tokenizer
 from seq2seq.data.vocabulary import EOS, SPECIALS, UNK, Vocabulary

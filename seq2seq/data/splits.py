@@ -1,4 +1,4 @@
-"""Clean and split a parallel text deterministically.
+"""Clean and split a parallel text deterministically; notice text that was learned.
 
 Two passes read the text; neither holds it in memory. The first drops unusable pairs and keeps 16
 bytes of hashes per remaining pair. From these hashes :func:`assign` finds duplicates and assigns
@@ -6,12 +6,15 @@ each pair to a split. The second pass writes the splits.
 """
 
 import hashlib
+import io
 import json
 import logging
+import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +23,27 @@ from jaxtyping import Int8, UInt64
 from tqdm import tqdm
 
 from seq2seq.config import CleanedCorpus
-from seq2seq.data.text import LineWriter, TextFolder, read_lines, read_pairs, word_count
+from seq2seq.config.evaluation import unspaced
+from seq2seq.data.text import (
+    SIDES,
+    Corpus,
+    LineWriter,
+    TextFolder,
+    read_lines,
+    read_pairs,
+    warn_once,
+    word_count,
+)
 from seq2seq.errors import UserError
-from seq2seq.files import digest, make_folder, write_json
+from seq2seq.files import digest, make_folder, write_json, write_whole
 
 log = logging.getLogger(__name__)
 
 RULES = 2
 """Version of the cleaning and splitting; text of an older version is made again."""
+
+LEARNED = "learned.npy"
+"""File of a run folder: sorted hashes of the sources that the model has learned from."""
 
 WAYS = ("train", "valid", "test", "duplicate", "held_out", "empty", "too_long", "uneven")
 TRAIN, VALID, TEST, DUPLICATE, HELD_OUT, EMPTY, TOO_LONG, UNEVEN = range(len(WAYS))
@@ -182,3 +198,62 @@ def source_digest(source: str) -> int:
 def _digest(text: str) -> int:
     """Return a 64-bit hash. For two million pairs, the probability of a collision is about 1e-7."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def save_learned(path: Path, digests: UInt64[np.ndarray, " N"]) -> None:
+    """Write hashes of sources, sorted, each once."""
+    stream = io.BytesIO()
+    np.save(stream, np.unique(digests))
+    write_whole(path, stream.getvalue())
+
+
+def read_learned(run: Path) -> UInt64[np.ndarray, " N"]:
+    """Hashes of the sources that the model of a run folder has learned from; [] if not known."""
+    try:
+        return np.asarray(np.load(run / LEARNED, mmap_mode="r"), np.uint64)
+    except (OSError, ValueError):
+        log.info("%s has no readable %s: leaked test text is not noticed.", run, LEARNED)
+        return np.zeros(0, np.uint64)
+
+
+def warn_if_learned(name: str, sources: Iterable[str], learned: UInt64[np.ndarray, " N"]) -> None:
+    """Warn, once for each text, of sources that are in the training text, too.
+
+    Capitals and extra spaces make no difference.
+    """
+    seen = np.isin(source_digests(sources), learned)
+    if seen.any():
+        warn_once(
+            f"{name}: {seen.sum():,} of {len(seen):,} sources are also in the training text, so "
+            "scores on them are too good; take these pairs out of the training text."
+        )
+
+
+def require_sides(corpus: Corpus) -> None:
+    """Refuse validation or test text of which a side is in the language of the other side.
+
+    The words decide, or the characters in languages without spaces.
+    """
+    languages = corpus.source_language, corpus.target_language
+    for number, language in enumerate(languages):
+        characters, side, other = unspaced(language), SIDES[number], SIDES[1 - number]
+        known = {each: _words(getattr(corpus.train, each), characters) for each in SIDES}
+        for name, text in {"valid": corpus.valid, **corpus.tests}.items():
+            path = getattr(text, side)
+            found = _words(path, characters)
+            own, crossed = (
+                len(found & known[each]) / max(len(found), 20) for each in (side, other)
+            )
+            if crossed > 0.5 and own < crossed / 2:
+                raise UserError(
+                    f"{path} has {crossed:.0%} of its words in common with "
+                    f"{getattr(corpus.train, other)}, but {own:.0%} with "
+                    f"{getattr(corpus.train, side)}; exchange the {name} or the train files of the "
+                    "two languages."
+                )
+
+
+def _words(path: Path, characters: bool) -> set[str]:
+    """Distinct words, or characters, of the first 5,000 lines."""
+    pattern = re.compile(r"\w" if characters else r"\w+")
+    return {word for line in islice(read_lines(path), 5_000) for word in pattern.findall(line)}

@@ -77,7 +77,14 @@ def raw_text():
     pairs += [(s, " ".join(t.split()[::-1])) for s, t in rng.choices(pairs, k=50)]  # same source
     pairs += [(s.upper(), t) for s, t in rng.choices(pairs, k=50)]  # same but for capitals
     pairs += [(s.replace(" ", "  "), t) for s, t in rng.choices(pairs, k=50)]  # or for spacing
-    pairs += [("", "x"), ("x", " \u00a0"), ("", ""), ("a " * 21, "b " * 20), ("c " * 20, "d " * 20), ("a b\u2028c", "d")]
+    pairs += [
+        ("", "x"),
+        ("x", " \u00a0"),
+        ("", ""),
+        ("a " * 21, "b " * 20),
+        ("c " * 20, "d " * 20),
+        ("a b\u2028c", "d"),
+    ]
     rng.shuffle(pairs)
     return pairs
 

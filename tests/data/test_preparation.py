@@ -103,8 +103,14 @@ def test_sources_that_were_learned_are_counted_and_named_once(tmp_path, caplog):
 
 
 CHINESE = ["猫看见狗", "狗看见老人", "老人喜欢小猫", "小狗跑得很快"] * 4
-NUMBERS = [f"{word} number" for word in "one two three four five six seven eight nine ten".split()]
-ZAHLEN = [f"{word} Zahl" for word in "eins zwei drei vier fünf sechs sieben acht neun zehn".split()]
+NUMBERS = [
+    f"{word} number"
+    for word in ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+]
+ZAHLEN = [
+    f"{word} Zahl"
+    for word in ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"]
+]
 
 
 @pytest.mark.parametrize(
@@ -123,8 +129,9 @@ def test_sides_that_are_exchanged_are_refused(tmp_path, source, target, language
     own = {f"{name}_{one}": "source" for name in ("train", "valid", "test")}
     own |= {f"{name}_{two}": "target" for name in ("train", "valid", "test")}
     for exchanged in ({}, {"train"}, {"valid"}, {"test"}):
+        turned = {"source": "target", "target": "source"}
         names = {
-            name: side if name.partition("_")[0] not in exchanged else {"source": "target"}.get(side, "source")
+            name: turned[side] if name.partition("_")[0] in exchanged else side
             for name, side in own.items()
         }
         folder = tmp_path / "-".join(["text", *exchanged])

@@ -17,7 +17,8 @@ from seq2seq.record import Progress, TrainingRecord
 from seq2seq.training.run_folder import RunFolder
 
 MAY_CHANGE = (
-    *("baseline", "data", "output", "evaluation", "corpus.directory", "corpus.mirror", "corpus.sample"),
+    *("baseline", "data", "output", "evaluation"),
+    *("corpus.directory", "corpus.mirror", "corpus.sample"),
     "tokenization.workers",
     *("training.device", "training.keep_epochs", "training.keep_last"),
     *("training.max_epochs", "training.max_updates", "training.patience"),
