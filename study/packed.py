@@ -117,7 +117,7 @@ class Packed:
             json.loads(json.dumps(whole)),
             source_lengths(texts.sources),
             evaluation.counts.bleu,
-            evaluation.counts.chrf,
+            evaluation.counts.arrays["chrf"],
             np.array([len(of) for of in losses] or [0] * size),
             np.array(
                 [

@@ -180,7 +180,8 @@ def groups(schema: type, prefix: str = "") -> Iterator[tuple[str, type]]:
     """
     for name, hint in get_type_hints(schema).items():
         kinds = get_args(hint)
-        for group in filter(is_dataclass, kinds or (hint,)):
+        owners: Any = filter(is_dataclass, kinds or (hint,))
+        for group in owners:
             yield prefix + name + (f"={group.kind}" if kinds else ""), group
             yield from groups(group, f"{prefix}{name}.")
 

@@ -107,7 +107,7 @@ class ReproduceConfig(TrainConfig):
                 )
         shown_names(self.systems, self.labels)
         require_choice("system", self.system, [*self.systems, *ATTENTION_KINDS])
-        require_choice("baseline", self.baseline, self.systems)
+        require_choice("baseline", str(self.baseline), self.systems)
         for name, its_baseline in self.baselines.items():
             require_choice("baselines: system", name, self.systems)
             require_choice(f"baselines.{name}", its_baseline, self.systems)

@@ -1,7 +1,6 @@
-"""Forced decoding of references and hypotheses: their log-probabilities and attention.
+"""Forced decoding of references and hypotheses: their log-probabilities and attention maps.
 
 The negative log-likelihood per reference piece is the loss that training reports on its dev set.
-This module computes it for each line of any test set. It needs no search.
 """
 
 import math
@@ -35,20 +34,16 @@ def draw_maps(
 
     A line whose source or translation is blank has no map.
     """
-    numbers = sorted(lines)
-    if not (translator.model.attends and numbers):
-        return []
-    sources, hypotheses = (
-        [side[line] for line in numbers] for side in (texts.sources, texts.hypotheses)
-    )
-    tokenizers, maps = (translator.source.tokenizer, translator.target.tokenizer), []
+    numbers = sorted(lines) if translator.model.attends else []
+    sides = [[side[n] for n in numbers] for side in (texts.sources, texts.hypotheses)]
+    sources, hypotheses = sides
+    tokenizers = translator.source.tokenizer, translator.target.tokenizer
+    maps = []
     for forced in translator.force(sources, hypotheses, batch_size, READING):
-        pieces = [
-            tokenizer.tokenize(side[forced.line])
-            for tokenizer, side in zip(tokenizers, (sources, hypotheses), strict=True)
-        ]
-        by_word = attention_by_word(forced.weights[:-1], pieces, tokenizers)
-        weights = [[round(weight, 4) for weight in row] for row in by_word.weights.tolist()]
-        source = by_word.source[: by_word.weights.shape[1]]
-        maps.append(AttentionMap(numbers[forced.line], source, by_word.target, weights))
+        both = zip(tokenizers, sides, strict=True)
+        pieces = [tokenizer.tokenize(side[forced.line]) for tokenizer, side in both]
+        words = attention_by_word(forced.weights[:-1], pieces, tokenizers)
+        weights = [[round(weight, 4) for weight in row] for row in words.weights.tolist()]
+        source = words.source[: words.weights.shape[1]]
+        maps.append(AttentionMap(numbers[forced.line], source, words.target, weights))
     return maps

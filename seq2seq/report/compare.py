@@ -135,7 +135,7 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
                 "name": system.name,
                 "seeds": system.seeds,
                 "evaluations": [str(evaluation.directory) for evaluation in system.evaluations],
-                "rows": [asdict(row) for row in system.rows],
+                "rows": [row.as_json() for row in system.rows],
                 "half_length": system.half_length and _finite(asdict(system.half_length)),
             }
             for system in comparison.systems

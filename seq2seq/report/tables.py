@@ -10,6 +10,7 @@ from pathlib import Path
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import FEW, ScoreRow
+from seq2seq.evaluation.scores import METRICS
 from seq2seq.evaluation.significance import TIE, Interval, PairedComparison
 
 DAGGER = "†"
@@ -17,13 +18,13 @@ DAGGER = "†"
 MOST_GAPS = 2
 """Maximum number of gaps in the table of BLEU; if there are more, each has its own table."""
 DETAILS = {
-    "chrf": ("chrF", 1),
+    **{key: (metric.name, metric.digits) for key, metric in METRICS.items() if key != "bleu"},
     "brevity_ratio": ("Brevity: hypothesis tokens per reference token", 2),
     "unpenalised": ("BLEU without its brevity penalty", 1),
     "capped": ("Hypotheses cut at the length limit of the search", 1),
     "loss": ("Loss of the references, nats per piece", 3),
 }
-"""Field of :class:`ScoreRow` -> caption of its table, and number of decimals."""
+"""Key of ``ScoreRow.scores`` -> caption of its table, and number of decimals."""
 LATEX = str.maketrans(
     {sign: f"\\{sign}" for sign in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -105,12 +106,12 @@ def evaluation_table(evaluation: Evaluation) -> Table:
         "n": [f"{row.sentences:,}" for row in rows],
         "BLEU": [score_text(row) for row in rows],
     }
-    names = {"chrf": "chrF", "brevity_ratio": "brevity", "capped": "hit the cap"}
-    digits = {"chrf": 1, "brevity_ratio": 2, "capped": 0, "loss": 3, "perplexity": 2}
-    for field, places in digits.items():
-        values = [getattr(row, field) for row in rows]
+    shown = {key: (metric.name, metric.digits) for key, metric in METRICS.items() if key != "bleu"}
+    shown |= {"brevity_ratio": ("brevity", 2), "capped": ("hit the cap", 0), "loss": ("loss", 3)}
+    for key, (name, digits) in {**shown, "perplexity": ("perplexity", 2)}.items():
+        values = [row.scores[key] for row in rows]
         if any(value is not None for value in values):
-            columns[names.get(field, field)] = [or_dash(value, places) for value in values]
+            columns[name] = [or_dash(value, digits) for value in values]
     share = percent(evaluation.settings.confidence)
     caption = f"{evaluation.directory}, {share} bootstrap intervals"
     return Table(caption, list(columns), [list(row) for row in zip(*columns.values(), strict=True)])
@@ -209,7 +210,7 @@ def detail_tables(comparison: Comparison) -> list[Table]:
     """Return a table by source length for each score in DETAILS with a value other than 0."""
     tables = []
     for field, (caption, digits) in DETAILS.items():
-        values = [[getattr(row, field) for row in s.rows] for s in comparison.systems]
+        values = [[row.scores.get(field) for row in s.rows] for s in comparison.systems]
         if any(value for of_system in values for value in of_system):
             rows = [
                 [row_label(row), *(or_dash(of_system[index], digits) for of_system in values)]

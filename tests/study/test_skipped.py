@@ -9,7 +9,7 @@ from helpers.tiny_translator import SENTENCES, save_tiny
 from middle import Trace, Traced, read_traced, write_traced
 
 from seq2seq.config import DecodingConfig
-from seq2seq.decoding.decoder_session import length_caps
+from seq2seq.decoding.beam_search import length_caps
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.significance import Pool
 
