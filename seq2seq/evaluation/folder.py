@@ -111,8 +111,7 @@ def write_evaluation(
     directory.mkdir(parents=True, exist_ok=True)
     sentences = asdict(texts)
     arrays = io.BytesIO()
-    stored: dict[str, Any] = counts.arrays
-    np.savez_compressed(arrays, **stored)
+    np.savez_compressed(arrays, allow_pickle=False, **counts.arrays)
     write_whole(directory / COUNTS, arrays.getvalue())
     columns = {name: sentences.pop(Path(name).stem) for name in TEXTS}
     for number, lines in enumerate(sentences.pop("more_references"), start=2):

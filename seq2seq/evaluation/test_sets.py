@@ -24,7 +24,8 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
         if config.directory is not None:
             corpus = _moved(corpus, config.directory)
         tests = load_test_sets(corpus, Path(config.data))
-    for name in config.test_sets if config.test_sets is not None else tests:
+    wanted = [*tests] if config.test_sets is None else config.test_sets
+    for name in wanted:
         text = tests[name] if name in tests else _fetch(name, corpus, [*tests])
         chosen[name.replace("/", "_")] = text
     return {**chosen, **find_test_texts(config.test_texts, corpus)}
@@ -41,9 +42,8 @@ def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
     """Return the corpus with its files, or with test files of the user's own, in ``directory``."""
     source, target = corpus.source, corpus.target
     names = find_texts(Path(directory), (source, target))
-    if any(name.startswith("test") for name in names) and not isinstance(
-        corpus, Multi30kCorpus
-    ):  # its test sets are fixed
+    tests = any(name.startswith("test") for name in names)
+    if tests and not isinstance(corpus, Multi30kCorpus):  # its test sets are fixed
         return FilesCorpus(source=source, target=target, directory=directory)
     return replace(corpus, directory=directory)
 

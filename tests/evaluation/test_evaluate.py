@@ -25,8 +25,8 @@ from seq2seq.evaluation import evaluate as stage
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.folder import read_evaluation
-from seq2seq.report.findings import findings
 from seq2seq.report.live.contents import evaluated_checkpoint
+from seq2seq.report.tables import notes
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_sources_that_are_translated_in_part_are_counted_and_said(run, tmp_path)
     config = settings(run, **text, decoding=search, output=str(tmp_path / "out"))
     (evaluation,) = evaluate(config)
     assert read_evaluation(evaluation.directory).record.cut_sources == 1
-    found = findings(compare_systems([evaluation], None, SETTINGS))
+    found = notes(compare_systems([evaluation], None, SETTINGS))
     assert any(re.search(r": 1 of \d .*max_pieces", sentence) for sentence in found)
 
 
