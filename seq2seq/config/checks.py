@@ -128,13 +128,13 @@ class Stored:
 adapter = cache(TypeAdapter)
 
 
-def check(key: str, value: Any, hint: Any, strict: bool = True) -> Any:
+def check(key: str, value: Any, hint: Any, strict: bool = True, sentences: bool = False) -> Any:
     """Build what the type ``hint`` says from JSON; unless ``strict``, text may stand for a number.
 
-    In messages, each key begins with ``key``.
+    In messages, each key begins with ``key``. Only ``sentences`` may hold control characters.
     """
     text = json.dumps(value, ensure_ascii=False)
-    if found := UNPRINTABLE.search(text):
+    if not sentences and (found := UNPRINTABLE.search(text)):
         near = text[max(0, found.start() - 40) : found.end()]
         raise UserError(f"{key or 'The text'} holds control characters, or is not UTF-8: {near}.")
     try:

@@ -166,7 +166,7 @@ def read_evaluation(directory: Path) -> Evaluation:
         sentences = parse_object((directory / SENTENCES).read_bytes())
         sentences |= {Path(name).stem: _plain_lines(directory / name) for name in TEXTS}
         sentences["more_references"] = [_plain_lines(directory / name) for name in others]
-        texts = from_json(Translations, sentences)
+        texts = check("", sentences, Translations, sentences=True)
         arrays = _read_counts(directory / COUNTS, digests.get(COUNTS), len(texts))
         counts = Counts(arrays, dict(content["signatures"]))
         settings = from_json(EvaluationConfig, content["settings"])

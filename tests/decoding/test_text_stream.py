@@ -73,7 +73,7 @@ def test_bad_bytes_are_refused_and_leave_the_old_file(tmp_path, monkeypatch, cap
     give_standard_input(monkeypatch, data)
     translator = echo()
     source = tmp_path / "in.txt" if from_file else "-"
-    with pytest.raises(UserError, match="line 3, byte 2: 0xe4"):
+    with pytest.raises(UserError, match="line 3 "):
         translate_text(translator, stage(source, str(out), chunk=2))
     assert bool(translator.model.batches) != from_file  # a file is checked before the work
     assert out.read_text(encoding="utf-8") == "before\n"

@@ -12,7 +12,7 @@ from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import arrange, compare_systems
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.translations import Translations
+from seq2seq.evaluation.translations import Counts, Translations
 from seq2seq.record import EvaluationRecord, Member, TrainingRecord
 
 SETTINGS = EvaluationConfig(bootstrap=100)
@@ -60,7 +60,7 @@ def test_rows_are_those_of_the_evaluations_and_gaps_their_differences(evaluation
 
 
 def test_the_order_of_the_evaluations_decides_the_default_baseline_alone(evaluations, monkeypatch):
-    monkeypatch.setattr("seq2seq.evaluation.translations.bleu_counts", None)  # counts are read
+    monkeypatch.setattr(Counts, "of", None)  # counts are read
     comparison = compare_systems(evaluations, "fixed", SETTINGS)
     shuffled = random.Random(1).sample(evaluations, 4)
     assert shuffled != evaluations
