@@ -119,8 +119,14 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
     return config, given, choices
 
 
-class _Text(yaml.BaseLoader):
-    """All values but null stay text: 2024_11_25 is no number, and no is Norwegian."""
+class _Value(yaml.BaseLoader):
+    """Loader of a value of the command line: all but null is text, and * begins a pattern."""
+
+    fetch_alias = yaml.BaseLoader.fetch_plain
+
+
+class _File(yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader):  # type: ignore[misc]
+    """Loader of a file: 2024_11_25 is no number, and no is Norwegian; a key stands there once."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
         mapping = super().construct_mapping(node, deep=deep)
@@ -129,14 +135,9 @@ class _Text(yaml.BaseLoader):
         return mapping
 
 
-class _Value(_Text):
-    """A value of the command line, in which * begins a pattern."""
-
-    fetch_alias = _Text.fetch_plain
-
-
-_Text.add_implicit_resolver("null", re.compile("(~|null|Null|NULL|)$"), ["~", "n", "N", ""])
-_Text.add_constructor("null", lambda loader, node: None)
+for _loader in (_Value, _File):
+    _loader.add_implicit_resolver("null", re.compile("(~|null|Null|NULL|)$"), ["~", "n", "N", ""])
+    _loader.add_constructor("null", lambda loader, node: None)
 
 
 def read_value(text: str) -> Any:
@@ -168,7 +169,7 @@ def _store(files: tuple[tuple[str, Path, int], ...]) -> dict[str, list[str]]:
         store.store(kind, {"kind": kind}, "corpus")
     for group, path, _ in files:
         try:
-            content = yaml.load(path.read_text(encoding="utf-8-sig"), _Text) or {}
+            content = yaml.load(path.read_text(encoding="utf-8-sig"), _File) or {}
             store.store(path.stem, content, group or None, PACKAGES.get(group))
         except Exception as error:
             raise UserError(f"{path} cannot be read: {_one_line(error)}.") from None

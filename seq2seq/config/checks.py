@@ -105,8 +105,8 @@ FileName = Annotated[
 @dataclass_transform(kw_only_default=True, field_specifiers=(dataclasses.field,))
 def settings(cls: type[T]) -> type[T]:
     """Make a dataclass whose values pydantic checks; a wrong one raises UserError."""
-    config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-    made: Any = pydantic.dataclasses.dataclass(cls, kw_only=True, config=config)
+    rules = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+    made: Any = pydantic.dataclasses.dataclass(cls, kw_only=True, config=rules)
     build = made.__init__
 
     def init(self: Any, **values: Any) -> None:
