@@ -21,10 +21,7 @@ Tracker = tuple[Callable[[dict[str, float], int], object], Callable[[], object]]
 
 @dataclass
 class JsonlLog:
-    """File of entries: one JSON object per line, with the key ``update``.
-
-    The numbers of each new entry also go to ``tracker``.
-    """
+    """File of entries, one JSON object per line; their numbers also go to ``tracker``."""
 
     path: Path
     writes: bool = True
@@ -47,11 +44,8 @@ class JsonlLog:
         The rest is damaged, or was written after the checkpoint that training resumes from.
         """
         if self.writes and self.path.exists():
-            kept = [
-                entry
-                for entry in self.read()
-                if entry["update"] <= (validated if entry.get("kind") == "validation" else update)
-            ]
+            last = {"validation": validated}
+            kept = [one for one in self.read() if one["update"] <= last.get(one.get("kind"), update)]
             write_whole(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
 
     def add(self, entry: dict[str, Any]) -> None:
@@ -97,7 +91,7 @@ class IntervalMetrics:
         self.tokens = 0
         self.state = MetricsState()
         """Fetched metrics, for a checkpoint."""
-        self._pending: list[tuple[int, Update, ndarray]] = []  # number, update, its pairs
+        self._pending: list[tuple[int, Update, Int[ndarray, "_"]]] = []
 
     def add(self, number: int, update: Update, pairs: Int[ndarray, "B"]) -> None:
         """Add the metrics of update ``number`` and the indices of its training pairs."""
@@ -117,14 +111,8 @@ class IntervalMetrics:
         return skipped
 
     def entry(self) -> dict[str, float | int | None]:
-        """Return the metrics of the log by name.
-
-        Loss per target token and gradient norm are means over the fetched updates that were not
-        skipped; None if there are none. Target tokens per second, and the fraction of time spent
-        waiting for batches, are of the time since this object was made.
-        """
-        seconds = time.monotonic() - self.started
-        finite = self.state.finite
+        """Return the metrics of the log by name: means over the updates that were not skipped."""
+        seconds, finite = time.monotonic() - self.started, self.state.finite
         likelihoods, norms, tokens = zip(*finite, strict=True) if finite else ([], [], [])
         return {
             "loss": sum(likelihoods) / sum(tokens) if tokens else None,

@@ -1,28 +1,20 @@
-"""Trackers, which show a running training: TensorBoard, Weights & Biases, MLflow."""
+"""Trackers, which show a running training: TensorBoard, Weights & Biases."""
 
 import os
-from functools import partial
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from seq2seq.errors import UserError
 from seq2seq.files import write_whole
 from seq2seq.training.metrics import Tracker
+from seq2seq.training.run_folder import RunFolder, identity
 
 
-def start_tracker(logger: str, folder: Path, config: dict[str, Any], update: int) -> Tracker:
-    """Start to track the run in ``folder`` from ``update`` on; ``config`` has dotted keys.
-
-    If the run was tracked before, its record is continued. UserError if the tracker does not start.
-    """
+def start_tracker(run: RunFolder, update: int) -> Tracker:
+    """Start or continue to track a run with ``training.logger``, from ``update`` on."""
+    logger = run.config.training.logger
     try:
-        if logger == "tensorboard":
-            return _tensorboard(folder, update)
-        file, name = folder / f"{logger}.id", "/".join(folder.parts[-3:])
-        known = file.read_text() if file.exists() else None
-        tracker, run_id = {"wandb": _wandb, "mlflow": _mlflow}[logger](name, known, config)
-        write_whole(file, run_id.encode())
-        return tracker
+        return _tensorboard(run.path, update) if logger == "tensorboard" else _wandb(run)
     except ImportError:
         raise UserError(
             f"training.logger={logger} needs a package; run pip install {logger}."
@@ -47,20 +39,13 @@ def _tensorboard(folder: Path, update: int) -> Tracker:
     return log, writer.close
 
 
-def _wandb(name: str, known: str | None, config: dict[str, Any]) -> tuple[Tracker, str]:
+def _wandb(run: RunFolder) -> Tracker:
     import wandb
 
+    file, name = run.path / "wandb.id", "/".join(run.path.parts[-3:])
+    known = file.read_text() if file.exists() else None
     project = os.environ.get("WANDB_PROJECT", "seq2seq")
-    run = wandb.init(project=project, name=name, config=config, id=known, resume="allow")
-    return (run.log, run.finish), run.id
-
-
-def _mlflow(name: str, known: str | None, config: dict[str, Any]) -> tuple[Tracker, str]:
-    import mlflow
-
-    mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME", "seq2seq"))
-    run = mlflow.start_run(run_id=known, run_name=name)
-    if not known:
-        mlflow.log_params(config)
-    # Training does not wait for the server. If the server fails, an error is logged.
-    return (partial(mlflow.log_metrics, synchronous=False), mlflow.end_run), run.info.run_id
+    settings = identity(asdict(run.config))
+    tracked = wandb.init(project=project, name=name, config=settings, id=known, resume="allow")
+    write_whole(file, tracked.id.encode())
+    return tracked.log, tracked.finish
