@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import torch
 from omegaconf import OmegaConf
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from seq2seq.data.text import Corpus, read_lines, write_lines
-from seq2seq.data.tokenization import MosesWordTokenizer
 from seq2seq.errors import UserError
 from seq2seq.files import write_json
 
@@ -47,7 +47,7 @@ class PeerText(NamedTuple):
 
 
 def write_text(corpus: Corpus, folder: Path, min_frequency: int) -> PeerText:
-    """Write ``corpus`` to ``folder``: Moses tokens in lower case, and the words of each side.
+    """Write ``corpus`` to ``folder``: sacreBLEU's tokens in lower case, and the words of each side.
 
     Pairs with an empty source or target are left out, and so are all test sets but the first. A
     word list holds the words that occur at least ``min_frequency`` times in training, the most
@@ -55,14 +55,13 @@ def write_text(corpus: Corpus, folder: Path, min_frequency: int) -> PeerText:
     """
     folder.mkdir(parents=True, exist_ok=True)
     languages = corpus.source_language, corpus.target_language
-    tokenizers = [MosesWordTokenizer(language) for language in languages]
+    tokenize = Tokenizer13a()
     test = next(iter(corpus.tests.values()))
     splits = {"test": test, "valid": corpus.valid, "train": corpus.train}
     for name, split in splits.items():
-        # Joined and split: no word keeps white space at which a toolkit could split it.
         sides = [
-            [" ".join(tokenizer.tokenize(line.lower())).split() for line in read_lines(path)]
-            for tokenizer, path in zip(tokenizers, (split.source, split.target), strict=True)
+            [tokenize(line.lower()).split() for line in read_lines(path)]
+            for path in (split.source, split.target)
         ]
         kept = [pair for pair in zip(*sides, strict=True) if all(pair)]
         for language, lines in zip(languages, zip(*kept, strict=True), strict=True):

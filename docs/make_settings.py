@@ -22,8 +22,6 @@ SCRIPTS = {
     "translate": schema.TranslateConfig,
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
-    "explain": schema.ExplainConfig,
-    "serve": schema.ServeConfig,
 }
 
 

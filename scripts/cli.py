@@ -40,11 +40,10 @@ SHARED = ("train", "translate", "evaluate")
 """Scripts whose work torchrun can divide among several processes."""
 
 
-def launch(name: str, stage: Callable[..., float | None]) -> None:
+def launch(name: str, stage: Callable[..., None]) -> None:
     """Run ``stage`` with the config that Hydra composes for script ``name``; exit if it fails.
 
-    ``stage`` is called with the configs that :func:`build_config` returns. A number that ``stage``
-    returns goes to Hydra's sweepers.
+    ``stage`` is called with the configs that :func:`build_config` returns.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) < 3:
         pass  # the shell may have closed a standard stream; no later file may take its number
@@ -54,23 +53,20 @@ def launch(name: str, stage: Callable[..., float | None]) -> None:
     typed = sys.argv
     page = "--help" if {"--help", "-h"} & {*typed} else ""
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # have Hydra raise its errors, not print them
-    if {"--multirun", "-m"} & set(sys.argv):  # a launcher's jobs import this file
-        paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     stage_reached = False
 
     @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=name)
-    def run(config: DictConfig) -> float | None:
+    def run(config: DictConfig) -> None:
         nonlocal stage_reached, page
         if page:
             page = help_page(name, config)
-            return None
+            return
         stage_reached = True
         sys.argv = typed
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
         with exit_status():  # also here, or Hydra prints a line of its own first
             overrides: Any = OmegaConf.to_container(HydraConfig.get().overrides.task)
-            return stage(*composition.build_config(name, config, overrides))
+            stage(*composition.build_config(name, config, overrides))
 
     with exit_status():
         if process_count() > 1 and name != "train" and not (name in SHARED and by_torchrun()):

@@ -5,11 +5,11 @@ from cli import launch
 from seq2seq.config import TrainConfig
 
 
-def main(config: TrainConfig) -> float | None:
-    """Train into <output>/<name>/<system>/seed-<n>; return the best dev loss or BLEU."""
+def main(config: TrainConfig) -> None:
+    """Train into <output>/<name>/<system>/seed-<n>."""
     from seq2seq.training.trainer import train_run
 
-    return train_run(config).best_metric
+    train_run(config)
 
 
 if __name__ == "__main__":

@@ -34,8 +34,6 @@ SCHEMAS: dict[str, type] = {
     "translate": schema.TranslateConfig,
     "evaluate": schema.EvaluateConfig,
     "compare": schema.CompareConfig,
-    "explain": schema.ExplainConfig,
-    "serve": schema.ServeConfig,
 }
 """Script name -> dataclass that Hydra fills.
 
@@ -47,7 +45,7 @@ OF_REPRODUCE = set(inspect.get_annotations(schema.ReproduceConfig)) - {"systems"
 READ = SCHEMAS | dict.fromkeys(("prepare", "train"), schema.TrainConfig)
 """Script name -> dataclass of the settings that the script reads."""
 IN_QUOTES = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-SENTENCES = ("text", "prefix")
+SENTENCES = ("prefix",)
 """Settings whose value is text as it is typed, brackets and quotes included."""
 REMEDIES = {
     "converted to Integer": "set a whole number",
@@ -98,9 +96,8 @@ def register_schema(name: str) -> None:
 
 
 def _own_name(directory: str | None) -> str:
-    """Name of the user's text: the name of its folder, or of its file without the ending."""
-    path = Path(directory or "own_text").expanduser().resolve()
-    return path.stem if path.is_file() else path.name
+    """Name of the user's text: the name of its folder."""
+    return Path(directory or "own_text").expanduser().resolve().name
 
 
 class FileConfigSource(file_config_source.FileConfigSource):

@@ -15,11 +15,10 @@ from typing import Annotated, Any
 
 import torch
 
-from seq2seq.config import Natural, Stored, between, flatten, known_settings, read_json
+from seq2seq.config import Natural, Stored, between, flatten, read_json
 from seq2seq.errors import UserError
 
-PACKAGES = ("seq2seq", "torch", "torchtext", "sacrebleu", "sentencepiece", "sacremoses",
-            "hydra-core", "numpy")  # fmt: skip
+PACKAGES = ("seq2seq", "torch", "torchtext", "sacrebleu", "sentencepiece", "hydra-core", "numpy")
 WHEREABOUTS = re.compile(
     r"\+*(data|output|directory|peers_python|test_texts(\.[^=]+)?|corpus\.(directory|mirror))="
 )
@@ -45,7 +44,7 @@ class Progress(Stored):
     stale: Natural = 0
     """Number of validations since the one that reached ``best_metric``."""
     most_stale: Natural = 0
-    """Largest value that ``stale`` had at an update; 0 in records of earlier versions."""
+    """Largest value that ``stale`` had at an update."""
     nonfinite: Natural = 0
     """Number of updates skipped because their loss or gradient was not finite."""
     seconds: Annotated[float, between(0)] = 0.0
@@ -148,13 +147,10 @@ class EvaluationRecord(Record):
     maps: list[int] = field(default_factory=list)
     """Line numbers of the setting ``maps``, from 1."""
     cut_sources: Natural = 0
-    """Number of sources of which only the first ``tokenization.max_pieces`` pieces were read; 0 in
-    records of earlier versions."""
+    """Number of sources of which only the first ``tokenization.max_pieces`` pieces were
+    read."""
     seconds: float | None = None
     sentences_per_second: float | None = None
-
-    def __post_init__(self) -> None:
-        self.config = self.config and known_settings(self.config)
 
     @property
     def trainings(self) -> list[TrainingRecord]:

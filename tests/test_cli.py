@@ -132,7 +132,6 @@ MEANT = [
     ("train", "corpus.train = 100", "spaces"),
     ("train", "corpus.train= 100", "spaces"),
     ("translate", "runs/a/seed-1", "checkpoint=runs/a/seed-1?"),
-    ("serve", "runs/a/seed-1", "'checkpoint=[runs/a/seed-1]'?"),
     ("compare", "runs/a", "'evaluations=[runs/a]'?"),
     ("reproduce", "--seed=1", "'seeds=[1]'?"),
     ("reproduce", "--beam 5", "'beams=[5]'?"),
@@ -248,19 +247,13 @@ def test_texts_in_lists_and_groups_are_taken_as_they_are_written(monkeypatch):
     assert config.corpus.directory == "/home/me/t"
     assert composition.quoted(["name=1_0,2_0", "--multirun"])[0] == "name='1_0','2_0'"
     for text in ("'tis [late], he said", "[Applause]", "'Hello.'", "null", "{a}"):
-        assert compose_config("explain", ["checkpoint=c", f"text={text}"]).text == text
+        assert compose_config("translate", ["checkpoint=c", f"prefix={text}"]).prefix == text
 
 
-@pytest.mark.parametrize(
-    ("text", "name"), [("europarl.v7/train.en", "europarl.v7"), ("europarl.v7.tsv", "europarl.v7")]
-)
-def test_an_experiment_on_own_text_has_the_name_of_its_folder_or_file(tmp_path, text, name):
-    file = tmp_path / text
-    file.parent.mkdir(exist_ok=True)
-    file.write_text("a\tb\n")
-    directory = tmp_path / Path(text).parts[0]
-    settings = ["corpus.source=en", "corpus.target=fr", f"corpus.directory={directory}"]
-    assert compose_config("train", ["experiment=own_text", *settings]).name == name
+def test_an_experiment_on_own_text_has_the_name_of_its_folder(tmp_path):
+    (folder := tmp_path / "europarl.v7").mkdir()
+    settings = ["corpus.source=en", "corpus.target=fr", f"corpus.directory={folder}"]
+    assert compose_config("train", ["experiment=own_text", *settings]).name == "europarl.v7"
 
 
 YAML = """# @package _global_
@@ -456,7 +449,7 @@ def test_no_workers_are_left_behind(tmp_path, number, status):
             text = "a few words that have to be cut into their pieces .\n" * lines
             (tmp_path / f"{split}.{side}").write_text(text)
     command = [sys.executable, str(ROOT / "scripts" / "prepare.py"), "experiment=own_text"]
-    command += [f"corpus.directory={tmp_path}", "tokenization=moses", "tokenization.workers=2"]
+    command += [f"corpus.directory={tmp_path}", "tokenization=whitespace", "tokenization.workers=2"]
     data = tmp_path / "data"
     with psutil.Popen([*command, f"data={data}"], stderr=subprocess.DEVNULL) as script:
         while len(workers := script.children(recursive=True)) < 3:  # and what counts semaphores

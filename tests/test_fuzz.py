@@ -165,7 +165,7 @@ def corpus(
 
 EXPERIMENTS = st.sampled_from(sorted((CONFIGS / "experiment").glob("*.yaml")))
 WORDS = st.lists(st.one_of(tame, tame, wild), min_size=1, max_size=2)
-TOKENIZERS = st.sampled_from(["whitespace", "whitespace", "moses", "sentencepiece"])
+TOKENIZERS = st.sampled_from(["whitespace", "whitespace", "sentencepiece"])
 PACKED = st.sampled_from(sorted(PACKINGS))
 CASES = [
     (command_line, 60, (st.sampled_from(SCRIPTS), WORDS)),

@@ -5,14 +5,13 @@ model gets only the group that it needs: the encoder gets an EncoderConfig.
 """
 
 from seq2seq.config.checks import Natural, Stored, between, check, flatten, from_json
-from seq2seq.config.checks import known_settings, nearest, nearest_keys, not_a_key, read_json
-from seq2seq.config.checks import require_choice, setting_names, shown
-from seq2seq.config.corpus import CORPORA, CleanedCorpus, CorpusConfig, EuroparlCorpus, FilesCorpus
-from seq2seq.config.corpus import GrammarCorpus, MtdataCorpus, Multi30kCorpus, TokenizationConfig
-from seq2seq.config.corpus import in_words
+from seq2seq.config.checks import nearest, nearest_keys, not_a_key, read_json, require_choice
+from seq2seq.config.checks import setting_names, shown
+from seq2seq.config.corpus import CORPORA, CorpusConfig, EuroparlCorpus, FilesCorpus
+from seq2seq.config.corpus import GrammarCorpus, Multi30kCorpus, TokenizationConfig, in_words
 from seq2seq.config.evaluation import DecodingConfig, EvaluationConfig
 from seq2seq.config.model import ATTENTION_KINDS, AttentionConfig, DecoderConfig, EncoderConfig
 from seq2seq.config.model import ModelConfig
-from seq2seq.config.scripts import CompareConfig, EvaluateConfig, ExplainConfig, ReproduceConfig
-from seq2seq.config.scripts import ServeConfig, TrainConfig, TranslateConfig, shown_names
+from seq2seq.config.scripts import CompareConfig, EvaluateConfig, ReproduceConfig, TrainConfig
+from seq2seq.config.scripts import TranslateConfig, shown_names
 from seq2seq.config.training import INHERITED, OptimizerConfig, TrainingConfig

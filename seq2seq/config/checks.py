@@ -29,7 +29,7 @@ KEYS = {
     "ckpt": "checkpoint", "clip": "clip_norm", "cuda": "device", "embedding": "embedding_dim",
     "epoch": "max_epochs", "epochs": "max_epochs", "gpu": "device", "lr": "learning_rate",
     "max_len": "max_pieces", "max_length": "max_pieces", "max_steps": "max_updates",
-    "mlflow": "logger", "optimiser": "optimizer.kind", "optimizer": "optimizer.kind",
+    "optimiser": "optimizer.kind", "optimizer": "optimizer.kind",
     "src": "source", "steps": "max_updates", "tensorboard": "logger", "tgt": "target",
     "vocab": "vocabulary_size", "wandb": "logger", "warmup": "warmup_updates",
 }  # fmt: skip
@@ -257,21 +257,6 @@ class Settings:
             value = check(key, getattr(self, key), hint)
             _require_printable(key, value)
             setattr(self, key, value)
-
-
-REMOVED = {f"decoding.{key}" for key in ("sample", "temperature", "top_k", "top_p", "seed")}
-REMOVED |= {"training.adapt_threads"}
-"""Settings of earlier versions, which stored configs and records may hold."""
-
-
-def known_settings(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored config, as nested JSON, without settings that this version has removed."""
-    return {
-        group: {key: own[key] for key in own if f"{group}.{key}" not in REMOVED}
-        if isinstance(own, dict)
-        else own
-        for group, own in config.items()
-    }
 
 
 def flatten(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:

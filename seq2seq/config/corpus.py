@@ -1,6 +1,6 @@
 """Settings of the parallel corpus and of its tokenization."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from itertools import permutations
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,7 @@ class CorpusConfig(Settings):
 
     kinds = dict[str, type["CorpusConfig"]]()  # noqa: RUF012 - filled below
     kind: str
-    """grammar | multi30k | europarl | mtdata | files."""
+    """grammar | multi30k | europarl | files."""
     source: FileName
     """Language code of the source side."""
     target: FileName
@@ -75,9 +75,12 @@ class Multi30kCorpus(CorpusConfig):
 
 
 @dataclass(kw_only=True)
-class CleanedCorpus(CorpusConfig):
-    """A raw public corpus, which this program cleans and splits deterministically."""
+class EuroparlCorpus(CorpusConfig):
+    """Europarl v7 (Koehn 2005), English-French: long sentences, a part of the paper's corpus."""
 
+    kind: str = "europarl"
+    source: Annotated[str, one_of("en", "fr")] = "en"
+    target: Annotated[str, one_of("en", "fr")] = "fr"
     max_words: Count = 100
     """Maximum number of words on each side of a pair; cleaning drops longer pairs before the text
     is split."""
@@ -88,23 +91,14 @@ class CleanedCorpus(CorpusConfig):
     """Number of validation pairs, chosen by a hash of the source sentence."""
     test_pairs: Count = 4_000
     """Number of test pairs, chosen by a hash of the source sentence."""
-
-
-@dataclass(kw_only=True)
-class EuroparlCorpus(CleanedCorpus):
-    """Europarl v7 (Koehn 2005), English-French: long sentences, a part of the paper's corpus."""
-
-    kind: str = "europarl"
-    source: Annotated[str, one_of("en", "fr")] = "en"
-    target: Annotated[str, one_of("en", "fr")] = "fr"
     sample: Annotated[str, one_of("study")] | None = None
     """study (the pairs and splits of docs/study.md, found in the archive by their hashes) | null
     (the archive, cleaned and split)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        cleaning = [one for one in fields(self) if one.name in CleanedCorpus.__annotations__]
-        for one in cleaning if self.sample else ():
+        cleaning = ("max_words", "max_ratio", "valid_pairs", "test_pairs")
+        for one in [one for one in fields(self) if self.sample and one.name in cleaning]:
             if (value := getattr(self, one.name)) != one.default:
                 raise UserError(
                     f"corpus.{one.name}={value} does not change corpus.sample={self.sample}, which "
@@ -113,27 +107,9 @@ class EuroparlCorpus(CleanedCorpus):
 
 
 @dataclass(kw_only=True)
-class MtdataCorpus(CleanedCorpus):
-    """Public datasets (Statmt, OPUS, TED, ...), named by their ids in the package mtdata."""
-
-    kind: str = "mtdata"
-    source: FileName = "de"
-    target: FileName = "en"
-    train: list[FileName] = field(default_factory=list)
-    """Ids of training datasets, such as Statmt-europarl-10-deu-eng. To list them, run
-    ``mtdata list -id -l de-en``."""
-    valid: list[FileName] = field(default_factory=list)
-    """Ids of validation datasets, used unchanged; if [], valid_pairs pairs are split off the
-    training text."""
-    test: list[FileName] = field(default_factory=list)
-    """Ids of test datasets, used unchanged as test sets ``test_<id>``; if [], test_pairs pairs are
-    split off the training text."""
-
-
-@dataclass(kw_only=True)
 class FilesCorpus(CorpusConfig):
     """Your own line-aligned text; ``directory`` is a folder with train.LANGUAGE, valid.LANGUAGE and
-    test.LANGUAGE files, or one file with a sentence, a tab and its translation on each line."""
+    test.LANGUAGE files."""
 
     kind: str = "files"
     source: FileName = "auto"
@@ -170,9 +146,8 @@ def in_words(folder: Path) -> str:
 def _languages(source: str, target: str, directory: str | None) -> tuple[str, str]:
     """Return both languages; each one that is "auto" is found among the endings in ``directory``.
 
-    If ``directory`` is no folder, for example a table of pairs, "auto" becomes "source" or
-    "target". If both are "auto" and the only endings are de and en, en is the source. UserError if
-    none or several pairs of endings fit.
+    If ``directory`` is no folder, "auto" becomes "source" or "target". If both are "auto" and the
+    only endings are de and en, en is the source.
     """
     folder = Path(directory or "no folder").expanduser()
     found = endings(folder) if folder.is_dir() else ["source", "target"]
@@ -196,7 +171,6 @@ CORPORA |= {
     "grammar": GrammarCorpus,
     "multi30k": Multi30kCorpus,
     "europarl": EuroparlCorpus,
-    "mtdata": MtdataCorpus,
     "files": FilesCorpus,
 }
 
@@ -206,13 +180,13 @@ class TokenizationConfig(Settings):
     """Settings of the tokenizers, which cut text into pieces, and of the vocabularies, which number
     the pieces."""
 
-    kind: Annotated[str, one_of("sentencepiece", "moses", "whitespace")]
-    """sentencepiece (subwords) | moses (words) | whitespace (for text already tokenised)."""
+    kind: Annotated[str, one_of("sentencepiece", "whitespace")]
+    """sentencepiece (subwords) | whitespace (words of text already tokenised)."""
     vocabulary_size: Annotated[int, between(8)] | None = None
     """Maximum vocabulary size, including special pieces such as ``<unk>``; null for no limit (not
     with sentencepiece)."""
     min_frequency: Count = 1
-    """Minimum count of a word in training; rarer words become ``<unk>`` (moses, whitespace)."""
+    """Minimum count of a word in training; rarer words become ``<unk>`` (whitespace)."""
     joint: bool = False
     """Whether both languages share one subword model (sentencepiece)."""
     source_normalization: Normalization | None = None

@@ -12,7 +12,6 @@ from seq2seq.config.checks import (
     Place,
     Precision,
     Settings,
-    between,
     check,
     distinct,
     nearest,
@@ -174,13 +173,13 @@ class TranslateConfig(TranslatorSettings):
     prefix: str = ""
     """Beginning of each translation; the search writes the rest."""
     n_best_list: Place | None = None
-    """File for the ``decoding.n_best`` hypotheses of each line, in Moses' format without features:
+    """File for the ``decoding.n_best`` hypotheses of each line:
     ``line number from 0 ||| text ||| score``; - for standard output."""
     alignments: Place | None = None
     """File for the word links of each line's best hypothesis in Pharaoh format, ``source-target``,
     words counted from 0; - for standard output. Each target word is linked to the source word with
-    the largest attention weight. Needs attention, and words separated by spaces (not
-    tokenization=moses, nor subwords of languages without spaces)."""
+    the largest attention weight. Needs attention, and words separated by spaces (no
+    subwords of languages without spaces)."""
     chunk: Count = 4_096
     """Number of lines to read before they are translated; with 1, each line is translated before
     the next one is read."""
@@ -305,52 +304,3 @@ class CompareConfig(Settings):
     translations contain."""
     labels: dict[str, str] = field(default_factory=dict)
     """System -> its name in tables and figures."""
-
-
-@dataclass(kw_only=True)
-class ServeConfig(Settings):
-    """Settings of ``serve``: a server on this computer shows the live page for any checkpoints."""
-
-    checkpoint: list[Any]
-    """Checkpoint or run folder of each system. An inner list is an ensemble: [A,[B,C]] is the model
-    A, and the ensemble of B and C."""
-    decoding: DecodingConfig = field(default_factory=DecodingConfig)
-    sentences: Place | None = None
-    """Evaluation folder whose sentences the page offers; null for an evaluation of the first
-    system, if there is one."""
-    host: str = "127.0.0.1"
-    """Address to listen on. By default, only this computer can send requests. With 0.0.0.0, all
-    computers of the network can; set ``names`` too, or the server refuses their requests."""
-    port: Annotated[int, between(0, 65_535)] = 8_000
-    """Port to listen on; 0 for any free port."""
-    names: list[str] = field(default_factory=list)
-    """Names or addresses by which other computers reach this one; the server refuses requests that
-    use other names."""
-    device: Device = "auto"
-    """auto (cuda if available) | cpu | cuda."""
-    precision: Precision = "auto"
-    """Precision of matrix products: auto (bf16 where it is fast, otherwise fp32) | fp32 | bf16."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for one in self.checkpoint or [None]:
-            folders = one if isinstance(one, list) else [one]
-            if not folders or not all(isinstance(folder, str) and folder for folder in folders):
-                raise UserError(
-                    f"checkpoint={self.checkpoint} is not a list of folders; set "
-                    "'checkpoint=[FOLDER]' or 'checkpoint=[FOLDER,...]'."
-                )
-        if self.decoding.n_best > 1:
-            raise UserError("serve shows one translation; remove decoding.n_best.")
-
-
-@dataclass(kw_only=True)
-class ExplainConfig(Settings):
-    """Settings of ``explain``: a model translates one sentence, word by word."""
-
-    checkpoint: Place
-    """Checkpoint folder, or run folder (for its best checkpoint)."""
-    text: str
-    """Sentence to translate."""
-    output: Place = "outputs/explain"
-    """Folder for the picture of the attention."""

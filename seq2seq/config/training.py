@@ -25,7 +25,7 @@ INHERITED = re.compile(
     r"|corpus\.(source|target)$|tokenization\.(?!max_pieces|workers)"
 )
 """Pattern of the settings that a training has from its ``init_from``."""
-SCHEDULES = ("average", "constant", "plateau", "inverse_sqrt", "linear")
+SCHEDULES = ("average", "constant", "inverse_sqrt", "linear")
 
 
 @dataclass(kw_only=True)
@@ -51,14 +51,8 @@ class OptimizerConfig(Settings):
     """Number of updates over which the learning rate rises linearly from zero."""
     schedule: Annotated[str, one_of(*SCHEDULES)] = "average"
     """Learning rate after warm-up: average (constant; validation and checkpoints use the average of
-    the weights over about the last tenth of the updates) | constant | plateau (multiplied by
-    decay_factor whenever the early-stopping metric stalls) | inverse_sqrt (falls with 1 /
-    sqrt(update)) | linear (falls to zero at the end of max_epochs or max_updates)."""
-    decay_factor: Share = 0.5
-    """schedule=plateau: factor by which the learning rate is multiplied when the metric stalls."""
-    decay_patience: Natural = 1
-    """schedule=plateau: number of validations in a row that may bring no improvement; one more
-    lowers the learning rate."""
+    the weights over about the last tenth of the updates) | constant | inverse_sqrt (falls
+    with 1 / sqrt(update)) | linear (falls to zero at the end of max_epochs or max_updates)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,8 +114,8 @@ class TrainingConfig(Settings):
     """Epochs, such as [1,2,4], whose final state is kept as checkpoints/epoch-<n>."""
     log_every: Count = 50
     """Number of updates between two lines of metrics."""
-    logger: Annotated[str, one_of("none", "tensorboard", "wandb", "mlflow")] = "none"
-    """Program that shows the metrics (install it with pip): none | tensorboard | wandb | mlflow."""
+    logger: Annotated[str, one_of("none", "tensorboard", "wandb")] = "none"
+    """Program that shows the metrics (install it with pip): none | tensorboard | wandb."""
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
 
     def __post_init__(self) -> None:

@@ -64,7 +64,7 @@ def _find_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, Par
 def _folder(config: CorpusConfig, corpora: Path, make: bool) -> Path:
     """Return the text folder of a corpus; with ``make``, create it first if it is missing."""
     own = None if config.directory is None else Path(config.directory)
-    if own and not (own.is_dir() or (own.is_file() and isinstance(config, FilesCorpus))):
+    if own and not own.is_dir():
         remedy = "check the path" if make else "set directory=FOLDER to the folder of the test sets"
         raise UserError(f"corpus.directory={config.directory} is not a folder; {remedy}.")
     # Each kind has a module, named like the kind except for files. The module's ``text_folder``

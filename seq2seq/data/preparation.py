@@ -33,7 +33,12 @@ from seq2seq.data.encoding import (
 from seq2seq.data.leaks import read_learned, require_sides, save_learned, warn_if_learned
 from seq2seq.data.splits import source_digests_of
 from seq2seq.data.text import SIDES, Corpus, ParallelText, count_lines, read_lines, warn_once
-from seq2seq.data.tokenization import WORD_TOKENIZERS, SentencePieceTokenizer, TextCodec, Tokenizer
+from seq2seq.data.tokenization import (
+    SentencePieceTokenizer,
+    TextCodec,
+    Tokenizer,
+    WhitespaceTokenizer,
+)
 from seq2seq.data.vocabulary import EOS, SPECIALS, UNK, Vocabulary
 from seq2seq.errors import UserError, VocabularySizeError
 from seq2seq.files import digest, file_digest, make_folder, parse_object, write_json
@@ -92,7 +97,7 @@ def prepare(
         raise UserError(f"This process is to tokenise text, but runs your script again. {GUARD}")
     text = load_corpus(corpus, data)
     no_spaces = [code for code in (text.source_language, text.target_language) if unspaced(code)]
-    if no_spaces and tokenization.kind in WORD_TOKENIZERS:
+    if no_spaces and tokenization.kind == WhitespaceTokenizer.kind:
         warn_once(
             f"{no_spaces[0]} text usually has no spaces between words; set "
             "tokenization=sentencepiece if yours has none."
@@ -100,9 +105,6 @@ def prepare(
     hashes = text.hashes()
     options = asdict(tokenization)
     del options["workers"]
-    for side in SIDES:  # so that folders older than this setting stay valid
-        if options[f"{side}_normalization"] in (None, "nmt_nfkc"):
-            del options[f"{side}_normalization"]
     recipe = {  # exactly the inputs that decide the content of the folder
         "format": FORMAT,
         "languages": [text.source_language, text.target_language],
@@ -231,8 +233,8 @@ def _tokenizers(
     train: _Split, source: str, target: str, options: TokenizationConfig
 ) -> list[Tokenizer]:
     """Build both sides' tokenizers; subword models learn from the training pairs."""
-    if kind := WORD_TOKENIZERS.get(options.kind):
-        return [kind(source), kind(target)]
+    if options.kind == WhitespaceTokenizer.kind:
+        return [WhitespaceTokenizer(source), WhitespaceTokenizer(target)]
     size = options.vocabulary_size
     assert size is not None  # TokenizationConfig checks it
     total = sum(1 for _ in train.pairs(Counter()))

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Int8, UInt64
 from tqdm import tqdm
 
-from seq2seq.config import CleanedCorpus
+from seq2seq.config import EuroparlCorpus
 from seq2seq.data.text import LineWriter, TextFolder, read_lines, read_pairs, word_count
 from seq2seq.errors import UserError
 from seq2seq.files import digest, make_folder, write_json
@@ -44,12 +44,10 @@ def made_text(
 
 
 def clean_and_split(
-    config: CleanedCorpus, texts: dict[str, Path], folder: Path, **origin: Any
+    config: EuroparlCorpus, texts: dict[str, Path], folder: Path, **origin: Any
 ) -> dict[str, int]:
     """Write {train,valid,test}.<language> and cleaning.json into ``folder`` from the raw texts.
 
-    Validation or test text that ``folder`` already holds stays; its sources are kept out of the
-    other splits.
     ``texts``: language -> raw file; ``origin``: entries of cleaning.json about the raw files.
     Returns the number of pairs with each label of :data:`WAYS`, and their sum as ``read``.
     UserError if the raw files have different numbers of lines, or if too few pairs remain.
@@ -63,13 +61,12 @@ def clean_and_split(
             pair_digests.append(_digest(f"{source}\n{target}"))
             source_digests.append(source_digest(source))
     ways = np.frombuffer(labels, np.int8)
-    valid, tests = (sorted(folder.glob(f"{name}.{config.source}")) for name in ("valid", "test*"))
     ways[ways == TRAIN] = assign(
         np.array(pair_digests, np.uint64),
         np.array(source_digests, np.uint64),
-        0 if valid else config.valid_pairs,
-        0 if tests else config.test_pairs,
-        source_digests_of(valid + tests),
+        config.valid_pairs,
+        config.test_pairs,
+        np.array([], np.uint64),
     )
     counts = write_splits(folder, languages, ways, stripped_pairs(config, texts, "splitting"))
     settings = {key: getattr(config, key) for key in ("source", "target", "max_words", "max_ratio")}
@@ -147,14 +144,14 @@ def write_splits(
 
 
 def stripped_pairs(
-    config: CleanedCorpus, texts: dict[str, Path], what: str
+    config: EuroparlCorpus, texts: dict[str, Path], what: str
 ) -> Iterator[tuple[str, str]]:
     pairs = read_pairs(texts[config.source], texts[config.target])
     for source, target in tqdm(pairs, f"{config.kind}: {what}", unit=" pairs", disable=None):
         yield source.strip(), target.strip()
 
 
-def _label(config: CleanedCorpus, source: str, target: str) -> int:
+def _label(config: EuroparlCorpus, source: str, target: str) -> int:
     """Return the label of a pair that cleaning drops; TRAIN for other pairs."""
     shorter, longer = sorted((word_count(source, config.source), word_count(target, config.target)))
     if not shorter:

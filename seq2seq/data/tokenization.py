@@ -1,4 +1,4 @@
-"""Convert text to pieces and ids and back: SentencePiece subwords, Moses words, or whitespace.
+"""Convert text to pieces and ids and back: SentencePiece subwords, or words between spaces.
 
 A tokenizer belongs to one side of a corpus. It also joins pieces to text, so that hypotheses are
 scored as running text. No tokenizer returns an empty piece.
@@ -66,68 +66,6 @@ class WhitespaceTokenizer(Tokenizer):
 
     def detokenize(self, pieces: Sequence[str]) -> str:
         return " ".join(pieces)
-
-
-LEFT, RIGHT = "\x02", "\x03"
-"""Signs for "no space on the left" and "no space on the right" of a piece. No piece contains them,
-because Moses removes the control characters U+0000 to U+001F."""
-TAILS = ("d", "ll", "m", "re", "s", "t", "ve")
-MOSES_CODES = {
-    "cat": "ca", "ces": "cs", "cze": "cs", "deu": "de", "ger": "de", "ell": "el", "gre": "el",
-    "eng": "en", "spa": "es", "fin": "fi", "fra": "fr", "fre": "fr", "gle": "ga", "hun": "hu",
-    "isl": "is", "ice": "is", "ita": "it", "lit": "lt", "lav": "lv", "nld": "nl", "dut": "nl",
-    "pol": "pl", "por": "pt", "ron": "ro", "rum": "ro", "rus": "ru", "slk": "sk", "slo": "sk",
-    "slv": "sl", "swe": "sv", "tam": "ta",
-}  # fmt: skip
-"""Code of three letters -> code of two, by which Moses knows a language that it has rules for."""
-
-
-class MosesWordTokenizer(Tokenizer):
-    """Cuts text into words and punctuation marks by the Moses toolkit's rules for its language.
-
-    Joining follows rules too, so unusual spacing (in German the space in "50 %") may change. To
-    show how much, ``prepare`` prints the BLEU of the references after cutting and joining.
-    """
-
-    kind = "moses"
-
-    def __init__(self, language: str) -> None:
-        super().__init__(language)
-        from sacremoses import MosesDetokenizer, MosesTokenizer  # slow to import
-
-        code = language.lower().replace("_", "-").partition("-")[0]
-        self._rules = MOSES_CODES.get(code, code)
-        self._tokenizer = MosesTokenizer(lang=self._rules)
-        self._detokenizer = MosesDetokenizer(lang=self._rules)
-
-    def tokenize(self, text: str) -> list[str]:
-        """Cut ``text`` into words, without ``&amp;`` escapes; U+0000 to U+001F are removed."""
-        pieces: list[str] = self._tokenizer.tokenize(text, escape=False)
-        return [piece for piece in pieces if piece]
-
-    def detokenize(self, pieces: Sequence[str]) -> str:
-        text: str = self._detokenizer.detokenize(self._glued(pieces), unescape=False)
-        return re.sub(f" ?{LEFT}|{RIGHT} ?", "", text)
-
-    def _glued(self, pieces: Sequence[str]) -> list[str]:
-        """Mark where a piece has no space beside it, but Moses' rules would write one."""
-        marked, opened, lone = [], "", pieces.count("'") == 1
-        for before, piece, after in zip(["", *pieces], pieces, [*pieces[1:], ""], strict=False):
-            left = right = False
-            between = before[-1:].isalnum() and after[:1].isalnum()
-            if piece in {*"“”„‘‚«»‹›"} and not (piece in "«»‹›" and self._rules == "fr"):
-                right = piece in "„‚" or (piece in "“‘" and opened not in ("„", "‚"))
-                if piece in "«»‹›" or (piece == "”" and self._rules in ("fi", "sv")):
-                    right = not opened
-                left, opened = not right, piece * right
-            elif piece == "’" or (piece == "'" and lone):
-                left = before[-1:].isalnum()
-                name = before in ("O", "D", "L") or after.lower() in TAILS
-                right = between and (self._rules != "en" or (name and not lone))
-            elif piece == "/" or (piece == "@" and "." in after):
-                left = right = between
-            marked.append(LEFT * left + piece + RIGHT * right)
-        return marked
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -219,18 +157,16 @@ class SentencePieceTokenizer(Tokenizer):
         (directory / f"tokenizer.{side}.model").write_bytes(self.model)
 
 
-WORD_TOKENIZERS = {kind.kind: kind for kind in (WhitespaceTokenizer, MosesWordTokenizer)}
-"""``tokenization.kind`` -> class of tokenizers that need no training."""
-
-
 def load_tokenizer(directory: Path, side: str) -> Tokenizer:
     """Load the tokenizer of a side; UserError if a file is missing or damaged."""
     path = directory / f"tokenizer.{side}.json"
     try:
         description = parse_object(path.read_bytes())
         kind, language = description["kind"], str(description["language"])
+        if kind == WhitespaceTokenizer.kind:
+            return WhitespaceTokenizer(language)
         if kind != SentencePieceTokenizer.kind:
-            return WORD_TOKENIZERS[kind](language)
+            raise ValueError("it is of no kind")
         path = directory / f"tokenizer.{side}.model"
         model = path.read_bytes()
         if not model:  # SentencePiece would treat it as no model

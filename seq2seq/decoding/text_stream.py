@@ -143,7 +143,7 @@ def _check_attention(translator: Translator, config: TranslateConfig) -> None:
     if config.decoding.replace_unknown:
         translator.require_attention("decoding.replace_unknown")
     for each in (translator.source.tokenizer, translator.target.tokenizer) if links else ():
-        if each.kind == "moses" or (each.kind == "sentencepiece" and unspaced(each.language)):
+        if each.kind == "sentencepiece" and unspaced(each.language):
             raise UserError(
                 "Word links in alignments count the words between spaces, but this model cuts "
                 f"{each.language} into other words (tokenization={each.kind}); remove alignments."

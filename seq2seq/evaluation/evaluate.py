@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint, read_config
-from seq2seq.config import DecodingConfig, EvaluateConfig, TrainConfig, known_settings
+from seq2seq.config import DecodingConfig, EvaluateConfig, TrainConfig
 from seq2seq.data.leaks import read_learned, warn_if_learned
 from seq2seq.data.text import ParallelText, content_digest, read_aligned, read_references
 from seq2seq.data.tokenization import SentencePieceTokenizer
@@ -322,7 +322,7 @@ def _require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
         stored = parse_object((directory / SCORES).read_bytes())["record"]["identity"]
         ours, theirs = (
             {**subject, "system": [part["path"] for part in subject["system"]]}
-            for subject in map(_known_settings, (identity, stored))
+            for subject in (identity, stored)
         )
     except (OSError, ValueError, KeyError, TypeError):
         return  # there is no evaluation, or a damaged one
@@ -343,12 +343,4 @@ def _finished(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
     except UserError as error:
         log.warning("%s This command now evaluates again and replaces the files.", error)
         return None
-    return evaluation if _known_settings(evaluation.record.identity) == identity else None
-
-
-def _known_settings(identity: dict[str, Any]) -> dict[str, Any]:
-    """Return ``identity`` without the search settings that only earlier versions had."""
-    search = identity.get("search")
-    if not isinstance(search, dict):
-        return identity
-    return {**identity, "search": known_settings({"decoding": search})["decoding"]}
+    return evaluation if evaluation.record.identity == identity else None

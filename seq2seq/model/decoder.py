@@ -95,10 +95,9 @@ class Decoder(nn.Module, ABC):
         self.upper_gates = nn.ModuleList(
             nn.Linear(2 * hidden, 4 * hidden) for _ in range(config.layers - 1)
         )
-        self.state_and_context_size = hidden + context_size
         self.readout_kind = config.readout
         pairs = 2 if config.readout == "maxout" else 1
-        width = self.state_and_context_size + (embedding_size if self.attends_first else 0)
+        width = hidden + context_size + (embedding_size if self.attends_first else 0)
         self.readout_layer = nn.Linear(width, embedding_size * pairs)
         self.dropout = Dropout(dropout)
 

@@ -359,8 +359,8 @@ def notes(comparison: Comparison) -> list[str]:
             listed.append(f"`{key}` ({', '.join(texts)})")
         remarks.append(f"The configurations differ in {'; '.join(listed)}.")
     cut = flatten(comparison.systems[0].first.record.config or {})
-    if cut.get("tokenization.kind") == "sentencepiece":  # version 0.2 knew only one rule
-        rules = [cut.get(f"tokenization.{s}_normalization", "nmt_nfkc") for s in SIDES]
+    if cut.get("tokenization.kind") == "sentencepiece":
+        rules = [cut.get(f"tokenization.{side}_normalization") for side in SIDES]
         remarks.append(f"Subwords: the source normalised by {rules[0]}, the target by {rules[1]}.")
     remarks.append(
         "; ".join(f"{name}: sacreBLEU `{text}`" for name, text in comparison.signatures.items())

@@ -28,7 +28,7 @@ from seq2seq.errors import UserError
         (EvaluationConfig, {"length_buckets": [20, 10]}, "length_buckets"),
         (EvaluationConfig, {"boostrap": 100}, "boostrap .* bootstrap"),
         (TokenizationConfig, {}, "kind is missing"),
-        (TokenizationConfig, {"kind": "moses", "vocabulary_size": 3}, "vocabulary_size=3"),
+        (TokenizationConfig, {"kind": "whitespace", "vocabulary_size": 3}, "vocabulary_size=3"),
         (ModelConfig, {"encoder": {"layers": 0}}, "encoder.layers=0"),
         (DecodingConfig, {"length_penalty": -0.1}, "length_penalty"),
         (DecodingConfig, {"n_best": 6}, "n_best=6"),

@@ -1,4 +1,4 @@
-"""Validation and test text taken from a training text of the user's, a folder or one file."""
+"""Validation and test text taken from a training text of the user's."""
 
 import random
 import re
@@ -21,12 +21,9 @@ RANDOM.shuffle(PAIRS)
 
 
 def written(path, pairs=PAIRS):
-    """The config of ``pairs`` in a folder, or in one file."""
-    if path.suffix:
-        path.write_text("".join(f"{s}\t{t}\n" for s, t in pairs))
-    else:
-        sides = ("\n".join(side).encode() for side in zip(*pairs, strict=True))
-        put(path, dict(zip(("train.en", "train.fr"), sides, strict=True)))
+    """The config of ``pairs`` in a folder."""
+    sides = ("\n".join(side).encode() for side in zip(*pairs, strict=True))
+    put(path, dict(zip(("train.en", "train.fr"), sides, strict=True)))
     return replace(CONFIG, directory=str(path))
 
 
@@ -45,7 +42,6 @@ def test_no_source_is_in_two_splits_and_the_rest_is_all_training_text(tmp_path):
     assert len(held_out) == 50
     # Duplicates and empty lines stay in training, where prepare counts them, in their order.
     assert taken["train"] == [pair for pair in PAIRS if pair[0].casefold() not in held_out]
-    assert splits(written(tmp_path / "mine.tsv"), tmp_path) == taken
     other = splits(written(tmp_path / "sorted", sorted(PAIRS)), tmp_path)
     assert sources == {name: {source.casefold() for source, _ in other[name]} for name in other}
 
@@ -70,11 +66,8 @@ def test_the_test_text_is_found_again_and_made_again_only_for_another_text(tmp_p
         ),
         ({"valid_pairs": 190}, r"corpus\.valid_pairs=190"),
         ({"directory": "ready"}, r"valid files.*corpus\.valid_pairs\.$"),
-        ({"directory": "two.tsv", "test_pairs": None}, r"set corpus\.test_pairs=1\."),
         ({"directory": "no_text"}, r"train\.en"),
-        ({"directory": "no.tsv"}, r"no\.tsv, line 1 .*corpus\.directory"),
-        ({"directory": "no.tsv", "valid_pairs": None}, r"no\.tsv, line 1 .*corpus\.directory"),
-        ({"directory": "stray.tsv"}, r"stray\.tsv, line 2"),
+        ({"directory": "file"}, r"corpus\.directory=file is not a folder"),
         ({"directory": "half"}, r"half .*add test\.fr"),
         ({"directory": "half", "test_pairs": None}, r"half .*add test\.fr"),
         ({"directory": "uneven", "valid_pairs": None}, r" uneven/valid\.fr has 2"),
@@ -88,9 +81,7 @@ def test_what_cannot_be_split_is_refused(tmp_path, monkeypatch, changes, names):
     train = {name: text for name, text in SMALL.items() if name.startswith("train")}
     put(tmp_path / "half", train | {"test.en": b"a\n"})
     put(tmp_path / "uneven", train | {"valid.en": b"a\n", "valid.fr": b"b\nc\n"})
-    (tmp_path / "no.tsv").write_text("one two")
-    (tmp_path / "two.tsv").write_text("one\ttwo\n")
-    (tmp_path / "stray.tsv").write_text("one\ttwo\nHallo\tHel\tlo\n")
+    (tmp_path / "file").write_text("one\ttwo\n")
     with pytest.raises(UserError, match=names):
         load_corpus(replace(config, **changes), tmp_path)
     assert not list(tmp_path.glob("corpora/files/*/*"))
@@ -109,16 +100,6 @@ def test_a_split_of_ones_own_shares_no_source_with_those_that_are_taken(tmp_path
     for one, other in (("train", "valid"), ("train", "test"), ("valid", "test")):
         assert not sources[one] & sources[other]
     assert {source.casefold() for source, _ in PAIRS} == set.union(*sources.values())
-
-
-def test_further_columns_of_a_table_are_left_out_and_that_is_said_once(tmp_path, caplog):
-    expected = splits(written(tmp_path / "two.tsv"), tmp_path / "data")
-    table = "".join(f"{source}\t{target}\tCC-BY, #7\n" for source, target in PAIRS)
-    (tmp_path / "three.tsv").write_text(table)
-    config = replace(CONFIG, directory=str(tmp_path / "three.tsv"))
-    for _ in range(2):
-        assert splits(config, tmp_path / "data") == expected
-    assert caplog.text.count("three.tsv") == 1
 
 
 @pytest.mark.parametrize(

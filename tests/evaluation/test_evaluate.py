@@ -288,14 +288,14 @@ def test_given_translations_are_scored_without_a_model(tmp_path):
     for name, lines in columns:
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     given = {key: str(tmp_path / name) for key, name in files.items()}
-    given |= {"checkpoint": None, "system": "moses", "output": str(tmp_path / "others")}
+    given |= {"checkpoint": None, "system": "phrases", "output": str(tmp_path / "others")}
     config = settings(tmp_path, **given)
     (evaluation,) = evaluate(config)
-    assert evaluation.directory == tmp_path / "others" / "test.en-moses"
+    assert evaluation.directory == tmp_path / "others" / "test.en-phrases"
     assert evaluation.texts.hypotheses == texts.hypotheses
     assert evaluation.overall.loss is evaluation.overall.capped is None
     record = evaluation.record
-    assert (record.system, record.test_set, record.search) == ("moses", "test.en", "given")
+    assert (record.system, record.test_set, record.search) == ("phrases", "test.en", "given")
     assert record.experiment is record.seed is None
     (other,) = evaluate(dataclasses.replace(config, system="marian"))
     assert other.directory.name == "test.en-marian"

@@ -12,7 +12,6 @@ from seq2seq.checkpoint import (
     FORMAT,
     Checkpoint,
     MetricsState,
-    RateState,
     TrainingState,
     capture_rng,
     save_checkpoint,
@@ -62,7 +61,7 @@ def new_model(config):
 
 
 def training_state(update=1):
-    return TrainingState(Progress(update=update), RateState(), MetricsState(), {})
+    return TrainingState(Progress(update=update), MetricsState(), {})
 
 
 def save(directory, model=None, config=None, optimizer=None, state=None, rng=()):
@@ -99,12 +98,12 @@ def save_whole(directory):
     return directory
 
 
-def reseal(checkpoint, version=FORMAT):
+def reseal(checkpoint):
     """Make the manifest agree with the files, as one who alters a checkpoint on purpose would."""
     files = {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in checkpoint.iterdir()
         if path.name != "manifest.json"
     }
-    manifest = {"format": version, "files": files}
+    manifest = {"format": FORMAT, "files": files}
     (checkpoint / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")

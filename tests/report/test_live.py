@@ -13,7 +13,7 @@ from helpers.synthetic_translations import evaluated, translated
 from helpers.word_models import ENGLISH, rounded_translator, save_words, word_checkpoint
 
 from seq2seq.checkpoint import load_checkpoint
-from seq2seq.config import EvaluationConfig, TokenizationConfig
+from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.report.live.contents import LARGEST, comparison_page, obstacle, packed, ready_sentences
 from seq2seq.report.live.page import render_live
@@ -61,8 +61,6 @@ def test_models_that_the_page_cannot_compute_are_named():
     ):
         made = word_checkpoint(kind, **options)
         assert reason in obstacle(made)
-    other = replace(usual.config, tokenization=TokenizationConfig(kind="moses"))
-    assert obstacle(replace(usual, config=other)) is None  # the codecs decide, which are words
     usual.model.big = torch.nn.Parameter(torch.empty(LARGEST + 1, device="meta"))
     assert "parameters" in obstacle(usual)
 
@@ -94,7 +92,7 @@ def test_systems_without_their_checkpoint_are_left_out_and_said_to_be(comparison
     assert [system["name"] for system in page["systems"]] == ["kept"]
     assert (page["source"], page["target"], page["report"]) == ("en", "de", "page.html")
     (line,) = caplog.messages
-    for name in ("changed:", "deleted:", "given:", "serve"):
+    for name in ("changed:", "deleted:", "given:"):
         assert name in line
     alone = replace(comparison, systems=comparison.systems[1:])
     assert comparison_page(alone) is None

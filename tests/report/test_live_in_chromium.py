@@ -40,8 +40,7 @@ READY = [
 def html() -> bytes:
     checkpoints = {name: word_checkpoint(**options) for name, options in SYSTEMS.items()}
     systems = [
-        describe(name, made.config.model.attention.kind, made.model.attends, colour)
-        | {"model": packed(made)}
+        describe(name, colour, packed(made))
         for (name, made), colour in zip(
             checkpoints.items(), ("#0072B2", "#D55E00", "#009E73"), strict=True
         )

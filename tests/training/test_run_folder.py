@@ -11,7 +11,7 @@ import shlex
 import pytest
 from helpers.reversal import reversal_experiment
 
-from seq2seq.config import TokenizationConfig, flatten
+from seq2seq.config import flatten
 from seq2seq.errors import UserError
 from seq2seq.record import Progress, TrainingRecord
 from seq2seq.training.run_folder import RunFolder
@@ -69,23 +69,6 @@ def test_the_tokenizer_of_dev_bleu_may_be_named_as_it_was_chosen(tmp_path):
         evaluation = dataclasses.replace(config.evaluation, tokenize=tokenize)
         for same in (run, dataclasses.replace(run, evaluation=evaluation), run):
             RunFolder(same).claim()
-
-
-def test_a_run_of_version_0_2_goes_on_with_the_only_normalisation_it_knew(tmp_path):
-    subwords = TokenizationConfig(kind="sentencepiece", vocabulary_size=50)
-    config = dataclasses.replace(reversal_experiment(tmp_path), tokenization=subwords)
-    folder = RunFolder(config)
-    folder.claim()
-    path = folder.path / "config.json"
-    stored = json.loads(path.read_text())
-    rules = [f"{side}_normalization" for side in ("source", "target")]
-    for rule in rules:
-        del stored["tokenization"][rule]
-    path.write_text(json.dumps(stored))
-    with pytest.raises(UserError, match=r"target_normalization was nmt_nfkc"):
-        folder.claim()
-    same = dataclasses.replace(subwords, **dict.fromkeys(rules, "nmt_nfkc"))
-    RunFolder(dataclasses.replace(config, tokenization=same)).claim()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a tracker receives: stand-ins for Weights & Biases and MLflow, TensorBoard itself."""
+"""What a tracker receives: a stand-in for Weights & Biases, TensorBoard itself."""
 
 import signal
 import sys
@@ -16,7 +16,7 @@ from seq2seq.training.tracking import start_tracker
 
 
 class StandIn:
-    """What is used of both packages; it refuses a run that it does not know."""
+    """What is used of wandb; it refuses a run that it does not know."""
 
     def __init__(self):
         self.runs = {}
@@ -24,35 +24,27 @@ class StandIn:
         self.ended = 0
 
     def init(self, *, project, name, config, id, resume):
-        self.start_run(id, name)
-        self.log_params(config)
-        return SimpleNamespace(id=self.now, log=self.log_metrics, finish=self.end_run)
+        now = id or f"id-{len(self.runs)}"
+        known, self.sent = self.runs[id] if id else ({}, [])
+        self.runs[now] = known | config, self.sent
+        return SimpleNamespace(id=now, log=self.log, finish=self.finish)
 
-    def start_run(self, run_id, run_name):
-        self.now = run_id or f"id-{len(self.runs)}"
-        self.config, self.sent = self.runs[run_id] if run_id else ({}, [])
-        self.runs[self.now] = self.config, self.sent
-        return SimpleNamespace(info=SimpleNamespace(run_id=self.now))
-
-    def log_params(self, config):
-        self.config.update(config)
-
-    def log_metrics(self, values, step, synchronous=False):
+    def log(self, values, step):
         self.sent += [(step, name, value) for name, value in values.items()]
 
-    def set_experiment(self, name):
-        assert name == "mine"
-
-    def end_run(self):
+    def finish(self):
         self.ended += 1
         raise ConnectionError("the server is gone")
 
 
-@pytest.mark.parametrize("logger", ["wandb", "mlflow"])
-def test_a_resumed_training_continues_its_tracked_run(logger, folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, logger, tracker := StandIn())
-    monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "mine")
-    config = reversal_experiment(folder, logger=logger)
+@pytest.fixture
+def tracker(monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", tracker := StandIn())
+    return tracker
+
+
+def test_a_resumed_training_continues_its_tracked_run(tracker, folder):
+    config = reversal_experiment(folder, logger="wandb")
     train_until(config, 7, lambda: signal.raise_signal(signal.SIGINT), Interrupted)
     run = train(config)
     ((settings, sent),) = tracker.runs.values()
@@ -65,24 +57,21 @@ def test_a_resumed_training_continues_its_tracked_run(logger, folder, monkeypatc
     ]
     assert [one for one in sent if one[1].split("/")[1] not in CLOCK] == kept
     tracker.runs.clear()
-    with pytest.raises(UserError, match=rf"training\.logger={logger} does not start"):
-        start_tracker(logger, run.path, {}, 0)
+    with pytest.raises(UserError, match=r"training\.logger=wandb does not start"):
+        start_tracker("wandb", run.path, {}, 0)
 
 
-@pytest.mark.parametrize("logger", ["wandb", "mlflow"])
-def test_a_training_that_fails_ends_its_tracked_run_too(logger, folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, logger, tracker := StandIn())
-    monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "mine")
-    config = reversal_experiment(folder, logger=logger, max_nonfinite_updates=0)
+def test_a_training_that_fails_ends_its_tracked_run_too(tracker, folder):
+    config = reversal_experiment(folder, logger="wandb", max_nonfinite_updates=0)
     with pytest.raises(UserError, match="not finite"):
         train(with_optimizer(config, learning_rate=9e18))
     assert tracker.ended == 1
 
 
 def test_a_missing_package_is_named_and_only_the_first_process_needs_it(folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "mlflow", None)
-    config = reversal_experiment(folder, logger="mlflow", max_updates=1)
-    with pytest.raises(UserError, match="pip install mlflow"):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    config = reversal_experiment(folder, logger="wandb", max_updates=1)
+    with pytest.raises(UserError, match="pip install wandb"):
         train(config)
     second = ProcessGroup()
     second.is_first = False

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig, EvaluationConfig
-from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
@@ -44,11 +43,9 @@ def comparison_page(comparison: Comparison) -> bytes | None:
             left_out.append(f"{system.name}: {reason}")
             continue
         languages = checkpoint.source.language, checkpoint.target.language
-        kind, attends = checkpoint.config.model.attention.kind, checkpoint.model.attends
-        model = {"model": packed(checkpoint)}
-        systems.append(describe(system.name, kind, attends, colour) | model)
+        systems.append(describe(system.name, colour, packed(checkpoint)))
     if left_out:
-        log.info("Not in live.html (the command serve shows any model): %s", " ".join(left_out))
+        log.info("Not in live.html: %s", " ".join(left_out))
     texts = comparison.systems[0].first.texts
     ready = ready_sentences(texts.sources, texts.references, comparison.settings)
     return render_live(systems, languages, ready, "page.html") if systems else None
@@ -89,7 +86,7 @@ def ready_sentences(
 
 def obstacle(checkpoint: Checkpoint) -> str | None:
     """Setting or size that keeps a model out of the page; None if the page can run the model."""
-    model, tokenizers = checkpoint.config.model, (checkpoint.source, checkpoint.target)
+    model, cut = checkpoint.config.model, checkpoint.config.tokenization.kind
     size = checkpoint.model.parameter_counts()["total"]
     obstacles = {
         f"model.attention.kind={model.attention.kind}": model.attention.kind not in KINDS,
@@ -97,9 +94,7 @@ def obstacle(checkpoint: Checkpoint) -> str | None:
         f"model.encoder.directions={model.encoder.directions}": model.encoder.directions != "both",
         f"model.decoder.order={model.decoder.order}": model.decoder.order != "bahdanau",
         f"model.decoder.readout={model.decoder.readout}": model.decoder.readout != "linear",
-        f"tokenization={checkpoint.config.tokenization.kind}": any(
-            codec.tokenizer.kind != WhitespaceTokenizer.kind for codec in tokenizers
-        ),
+        f"tokenization={cut}": cut != "whitespace",
         f"{size:,} parameters, more than {LARGEST:,}": size > LARGEST,
     }
     return next((reason for reason, stands in obstacles.items() if stands), None)
