@@ -32,7 +32,7 @@ from seq2seq.command import command_of
 from seq2seq.composition import CONFIGS, READ
 from seq2seq.config.meanings import folded, settings_help
 from seq2seq.errors import UserError
-from seq2seq.interruption import STOPS, Interrupted, by_torchrun, process_count
+from seq2seq.interruption import STOPS, Interrupted, process_count
 
 log = logging.getLogger(__name__)
 
@@ -69,12 +69,8 @@ def launch(name: str, stage: Callable[..., None]) -> None:
             stage(*composition.build_config(name, config, overrides))
 
     with exit_status():
-        if process_count() > 1 and name != "train" and not (name in SHARED and by_torchrun()):
-            shared = "only torchrun processes share" if name in SHARED else "one process does"
-            raise UserError(
-                f"RANK and WORLD_SIZE={process_count()} are set, but {shared} the work of {name}; "
-                "unset both."
-            )
+        if process_count() > 1 and name not in SHARED:
+            raise UserError(f"torchrun cannot divide the work of {name}; start it with python.")
         words = [word for word in typed[1:] if word not in ("--help", "-h")]
         refuse_words(name, words)
         sys.argv = [typed[0], *composition.quoted(words)]
@@ -185,11 +181,4 @@ def exit_status() -> Iterator[None]:
 
 
 def _fail(sentence: str) -> typing.NoReturn:
-    """Exit with status 1; only the first process that fails prints the reason."""
-    with contextlib.suppress(UserError):  # process_count refuses some variables
-        if process_count() > 1:
-            from seq2seq.distributed import claim_report  # imports torch
-
-            if not claim_report():
-                sys.exit(1)
     sys.exit(f"error: {sentence}")

@@ -178,7 +178,10 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     with torch.random.fork_rng(devices=[]):
         with torch.device("meta"):  # takes no memory: a wrong config could ask for too much
             expected = _tensors_of(TranslationModel(config.model, *sizes))
-        wanted, found = ({(n, t.dtype, t.shape) for n, t in of.items()} for of in (expected, tensors))
+        wanted, found = (
+            {(name, tensor.dtype, tensor.shape) for name, tensor in of.items()}
+            for of in (expected, tensors)
+        )
         if wanted != found:
             name = min(name for name, *_ in wanted ^ found)
             raise UserError(f"{MODEL} in {folder} does not fit config.json: {name}; {REMEDY}.")

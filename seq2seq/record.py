@@ -43,8 +43,6 @@ class Progress(Stored):
     """Update of the latest validation."""
     stale: Natural = 0
     """Number of validations since the one that reached ``best_metric``."""
-    most_stale: Natural = 0
-    """Largest value that ``stale`` had at an update."""
     nonfinite: Natural = 0
     """Number of updates skipped because their loss or gradient was not finite."""
     seconds: Annotated[float, between(0)] = 0.0

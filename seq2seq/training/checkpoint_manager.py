@@ -53,13 +53,12 @@ class CheckpointManager:
             checkpoint = Checkpoint(config, self.model, *codecs, state, generators)
             with self.average.in_model():
                 save_checkpoint(directory, checkpoint, self.optimizer, self.average.others)
-            self.folder.prune(config.training.keep_last)
+            self.folder.prune()
 
     def restore(self) -> TrainingState | None:
         """Restore the newest intact checkpoint and return its state; None without checkpoints.
 
-        Newer, damaged ones are renamed to ``<name>.damaged``. If all are, or if only the best
-        checkpoint is left, which a new training would replace, the run is refused.
+        Newer ones, which are damaged, are renamed to ``<name>.damaged``.
         """
         errors: dict[Path, UserError | OSError] = {}
         for folder in self.folder.newest():
@@ -82,12 +81,10 @@ class CheckpointManager:
             return checkpoint.state
         for refusal in errors.values():
             raise refusal
-        record = self.folder.record()
-        cut_off = record.status == "running" and not record.progress.update  # at validation 1
-        if self.folder.best.exists() and not cut_off:
+        if update := self.folder.record().progress.update:
             raise UserError(
-                f"{self.folder.path} has no folder update-<n> to resume from, and a new training "
-                f"would replace {self.folder.best}; copy such a folder back, or {REMEDY}."
+                f"{self.folder.path} was trained to update {update}, but has no folder update-<n> "
+                f"to resume from; copy one back, or {REMEDY}."
             )
         return None
 
@@ -122,14 +119,14 @@ def load_parent(config: TrainConfig) -> Checkpoint:
         names = {"model.attention.kind": "system"}
         remedy = " ".join(f"{names.get(key, key)}={shown(value)}" for key, value in differ.items())
         raise UserError(
-            f"{', '.join(differ)} contradict training.init_from={where}; set {remedy}, or name "
-            "the checkpoint of each system: 'training.init_from=outputs/NAME/${system}/seed-${seed}'."
+            f"{', '.join(differ)} contradict training.init_from={where}; set {remedy}, or name the "
+            "run of each system: 'training.init_from=outputs/NAME/${system}/seed-${seed}'."
         )
     return parent
 
 
 def codec_folder(config: TrainConfig) -> Path | None:
-    """Return the checkpoint from which a run takes tokenizers and vocabularies; None: it makes them.
+    """Return the checkpoint that has the tokenizers of a run; None if it makes its own.
 
     A run that has saved a checkpoint no longer needs its parent.
     """

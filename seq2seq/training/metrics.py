@@ -4,7 +4,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +45,7 @@ class JsonlLog:
         """
         if self.writes and self.path.exists():
             last = {"validation": validated}
-            kept = [one for one in self.read() if one["update"] <= last.get(one.get("kind"), update)]
+            kept = [e for e in self.read() if e["update"] <= last.get(e.get("kind"), update)]
             write_whole(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
 
     def add(self, entry: dict[str, Any]) -> None:
@@ -69,8 +69,11 @@ class JsonlLog:
 
 
 class Update(NamedTuple):
-    """Metrics of one update; tensors stay on the device."""
+    """One update; its tensors stay on the device."""
 
+    number: int
+    pairs: Int[ndarray, "B"]
+    """Indices of its training pairs."""
     negative_log_likelihood: Float[Tensor, ""]
     """Sum over the target tokens, in nats."""
     gradient_norm: Float[Tensor, ""]
@@ -81,33 +84,29 @@ class Update(NamedTuple):
     """Number of target tokens of all processes, ends of sentence included."""
 
 
+@dataclass
 class IntervalMetrics:
-    """Metrics of the updates since the last log line; :meth:`fetch` copies them to the CPU."""
+    """Metrics of the updates since the last log line."""
 
-    def __init__(self) -> None:
-        self.started = time.monotonic()
-        self.waited = 0.0
-        """Seconds that the model waited for batches."""
-        self.tokens = 0
-        self.state = MetricsState()
-        """Fetched metrics, for a checkpoint."""
-        self._pending: list[tuple[int, Update, Int[ndarray, "_"]]] = []
+    state: MetricsState = field(default_factory=MetricsState)
+    """Metrics of the updates that were fetched from the device."""
+    pending: list[Update] = field(default_factory=list)
+    tokens: int = 0
+    waited: float = 0.0
+    """Seconds that the model waited for batches."""
+    started: float = field(default_factory=time.monotonic)
 
-    def add(self, number: int, update: Update, pairs: Int[ndarray, "B"]) -> None:
-        """Add the metrics of update ``number`` and the indices of its training pairs."""
-        self.tokens += update.tokens
-        self._pending.append((number, update, pairs))
-
-    def fetch(self) -> list[tuple[int, Int[ndarray, "_"]]]:
-        """Fetch the metrics from the device; return number and pairs of each skipped update."""
-        skipped = []
-        for number, (likelihood, norm, taken, tokens), pairs in self._pending:
-            if taken:
-                self.state.finite.append([likelihood.item(), norm.item(), tokens])
-            else:
-                skipped.append((number, pairs))
-        self._pending = []
+    def fetch(self) -> list[Update]:
+        """Fetch the pending updates; return those that were skipped."""
+        pending, self.pending = self.pending, []
+        self.tokens += sum(one.tokens for one in pending)
+        skipped = [one for one in pending if not one.taken]
         self.state.nonfinite += len(skipped)
+        self.state.finite += [
+            [one.negative_log_likelihood.item(), one.gradient_norm.item(), one.tokens]
+            for one in pending
+            if one.taken
+        ]
         return skipped
 
     def entry(self) -> dict[str, float | int | None]:

@@ -25,15 +25,16 @@ log = logging.getLogger(__name__)
 MAY_CHANGE = {
     "always": (
         *("baseline", "data", "output", "evaluation", "tokenization.workers"),
-        *("corpus.mirror", "corpus.directory", "corpus.sample"),
-        *("training.device", "training.logger", "training.log_every", "training.save_minutes"),
-        *("training.keep_epochs", "training.keep_last", "training.max_nonfinite_updates"),
+        *("corpus.mirror", "corpus.directory", "training.device", "training.logger"),
+        *("training.log_every", "training.save_minutes", "training.keep_epochs"),
     ),
     "as if from the start": ("training.patience",),
     "so, too, but not with schedule=linear": ("training.max_epochs", "training.max_updates"),
 }
 """Settings, and groups of them, that may differ when a run resumes. Text is compared by hashes."""
 FREE, LIMITS, FIXED_BY_LINEAR = MAY_CHANGE.values()
+KEPT = 2
+"""How many of the newest update-* checkpoints stay, as a reserve; the best always stays."""
 REMEDY = "choose another name=, seed= or output=, or move the run folder away"
 
 
@@ -73,8 +74,6 @@ class RunFolder:
 
     def __repr__(self) -> str:
         return f"RunFolder({self.path}, {self.config.system}: best_metric={self.best_metric})"
-
-    # -- who may use it --------------------------------------------------------------------------
 
     def claim(self) -> None:
         """Write the config into a new folder; refuse a folder with a run of another config."""
@@ -122,8 +121,6 @@ class RunFolder:
                 "another name=, seed= or output=."
             ) from None
 
-    # -- what is in it ---------------------------------------------------------------------------
-
     def write_config(self) -> None:
         write_json(self.path / "config.json", self.config)
 
@@ -155,8 +152,6 @@ class RunFolder:
         """Lines of metrics.jsonl: training loss and speed, and the validations."""
         return JsonlLog(self.path / "metrics.jsonl").read()
 
-    # -- checkpoints -----------------------------------------------------------------------------
-
     def checkpoint(self, update: int, interim: bool = False) -> Path:
         """Folder of the checkpoint at ``update``; ``interim`` if saved between validations."""
         return self.path / "checkpoints" / f"{'interim' if interim else 'update'}-{update}"
@@ -169,10 +164,10 @@ class RunFolder:
         """Folders of the checkpoints that training can resume from, newest first."""
         return newest_checkpoints(self.path)
 
-    def prune(self, keep: int) -> None:
-        """Keep the newest checkpoint and the newest ``keep`` update-*, of those with a manifest."""
+    def prune(self) -> None:
+        """Keep the newest checkpoint and the newest ``KEPT`` update-*, of those with a manifest."""
         whole = [folder for folder in self.newest() if has_manifest(folder)]
-        needed = {*whole[:1], *[f for f in whole if f.name.startswith("update-")][:keep]}
+        needed = {*whole[:1], *[f for f in whole if f.name.startswith("update-")][:KEPT]}
         cut_off = (self.path / "checkpoints").glob("*-*.part")
         for folder in {*self.newest(), *cut_off} - needed:
             remove_checkpoint(folder)

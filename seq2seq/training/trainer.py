@@ -42,6 +42,8 @@ from seq2seq.training.validation import Validator
 
 log = logging.getLogger(__name__)
 
+MOST_NONFINITE = 10
+"""Maximum number of updates that are skipped because their loss or gradient is not finite."""
 RETURN_SECONDS = 60
 """Seconds from one return of free memory to the next; fresh memory costs time, under 1 % of it."""
 ADVICE = (
@@ -121,7 +123,6 @@ class Trainer:
             progress=self.progress,
             **environment_record(self.device),
         )
-        self._started = self._saved = self._returned = time.monotonic()
         group.seed(config.seed)
 
     def run(self) -> RunFolder:
@@ -160,7 +161,7 @@ class Trainer:
             f"{self.record.precision} on {self.device}, into {self.folder.path}"
         )
         advise(self.config, self.data)
-        self._saved = time.monotonic()
+        self._saved = self._returned = time.monotonic()
         self._started = self._saved - self.progress.seconds  # with the time before a resume
         bar = tqdm(
             total=self._most_updates,
@@ -225,8 +226,6 @@ class Trainer:
         """Make the epoch's remaining updates; log, validate and save when due; stop at a limit."""
         training, progress = self.config.training, self.progress
         updates = self._updates(progress.epoch)
-        self._epoch_length = len(updates)  # with batch_unit=tokens, it differs between epochs
-        progress.position %= len(updates)  # an altered checkpoint may point past the end
         for batches in updates[progress.position :]:
             self.learning_rate.apply(progress.update + 1)
             self._update(batches)
@@ -275,7 +274,8 @@ class Trainer:
         self.progress.position += 1
         self.progress.target_tokens += tokens
         self.average.add(self.progress.update)
-        self.interval.add(self.progress.update, Update(likelihood, norm, taken, tokens), pairs)
+        made = Update(self.progress.update, pairs, likelihood, norm, taken, tokens)
+        self.interval.pending.append(made)
 
     def _updates(self, epoch: int) -> list[list[np.ndarray]]:
         """Return the batches of an epoch, grouped into updates."""
@@ -346,17 +346,17 @@ class Trainer:
         """Fetch the metrics; report skipped updates, and refuse too many of them."""
         if not (skipped := self.interval.fetch()):
             return
-        lines, limit = self.data.train.line_numbers, self.config.training.max_nonfinite_updates
-        for update, pairs in skipped:
-            self.nonfinite.add({"update": update, "lines": lines[pairs].tolist()})
+        for update in skipped:
+            lines = self.data.train.line_numbers[update.pairs].tolist()
+            self.nonfinite.add({"update": update.number, "lines": lines})
         self.progress.nonfinite += len(skipped)
         what = (
             f"{self.progress.nonfinite} update(s) had a loss or gradient that is not finite and "
             f"were skipped; {self.nonfinite.path} lists the line numbers of their training pairs"
         )
         log.warning(f"{what}.")
-        if self.progress.nonfinite > limit:
-            raise UserError(f"{what}; training.max_nonfinite_updates={limit}: {ADVICE}")
+        if self.progress.nonfinite > MOST_NONFINITE:
+            raise UserError(f"{what}; {ADVICE}")
 
     def _log_updates(self, bar: tqdm) -> None:
         if time.monotonic() - self._returned > RETURN_SECONDS:

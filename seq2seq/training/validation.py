@@ -31,11 +31,11 @@ class Validation:
     loss: float
     """Negative log-likelihood per target token in nats, without smoothing."""
     perplexity: float | None
-    """Perplexity; None if it is too large for a float."""
+    """None if it is too large for a float."""
     bleu: float | None
     """BLEU of greedy search on the first dev_bleu_sentences sentences; None without sentences."""
     bleu_by_length: dict[str, float]
-    """Bucket of source length -> BLEU; empty buckets are left out."""
+    """Bucket of source length -> BLEU."""
 
     def __str__(self) -> str:
         text = f"dev loss {self.loss:.4f}, perplexity {self.perplexity or math.inf:.2f}"
@@ -95,22 +95,16 @@ class Validator:
             if name == "hypothesis" or not self.examples
         ]
         counts = bleu_counts(hypotheses, self.references, tokenize=self.scoring.tokenize)
-        by_length = {
-            words: float(bleu(counts[of].sum(axis=0)))
-            for words, of in self.members.items()
-            if of.any()
-        }
+        members = {words: of for words, of in self.members.items() if of.any()}
+        by_length = {words: float(bleu(counts[of].sum(axis=0))) for words, of in members.items()}
         return Validation(loss, perplexity(loss), float(bleu(counts.sum(axis=0))), by_length)
 
     @torch.no_grad()
     def _likelihoods(self, batches: Sequence[Int[np.ndarray, "_"]]) -> list[float]:
-        likelihoods = []
-        for indices in batches:
-            batch = collate(self.data.valid, indices).to(self.device)
-            with mixed_precision(self.device, self.precision):
-                loss = batch_loss(self.model, batch, smoothing=0.0)
-            likelihoods.append(loss.negative_log_likelihood)
-        return [float(likelihood) for likelihood in likelihoods]  # waits for the GPU only here
+        collated = (collate(self.data.valid, indices).to(self.device) for indices in batches)
+        with mixed_precision(self.device, self.precision):
+            losses = [batch_loss(self.model, batch, smoothing=0.0) for batch in collated]
+        return [float(one.negative_log_likelihood) for one in losses]  # waits for the GPU only here
 
     def _translations(self, sources: Sequence[str]) -> list[str]:
         greedy = DecodingConfig(beam=1)

@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 from helpers.reversal import write_reversal_corpus
+from helpers.small_checkpoint import save_tiny
 from helpers.synthetic_translations import translated
-from helpers.tiny_translator import save_tiny
 from helpers.toy_evaluation import SETTINGS, settings
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
