@@ -46,10 +46,7 @@ MOST_NONFINITE = 10
 """Maximum number of updates that are skipped because their loss or gradient is not finite."""
 RETURN_SECONDS = 60
 """Seconds from one return of free memory to the next; fresh memory costs time, under 1 % of it."""
-ADVICE = (
-    "train again under another name= with a lower training.optimizer.learning_rate or more "
-    "training.optimizer.warmup_updates."
-)
+ADVICE = "train again under another name= with a lower training.optimizer.learning_rate."
 
 
 def train_run(config: TrainConfig) -> RunFolder:
@@ -180,14 +177,12 @@ class Trainer:
                 if self.interval.state.updates:
                     self._log_updates(bar)
                 self._validate(last=True)
-        advice = ""
         if reason.startswith("max_") and self.progress.best_update >= 0.9 * self.progress.update:
-            advice = f" To train longer, raise training.{reason.partition('=')[0]}."
-            reason += ", best near the end"
+            reason += ", best near the end"  # a larger limit would help
         self._write_record("finished", reason)
         log.info(
             f"Training ended after {self.progress.update} updates ({reason}); best checkpoint "
-            f"(update {self.progress.best_update}): {self.folder.best}.{advice}"
+            f"(update {self.progress.best_update}): {self.folder.best}"
         )
         (number,) = self.group.maximum(self.interruption.received or 0)
         if number:  # too late to stop this training, but the next stage must not begin
@@ -344,19 +339,16 @@ class Trainer:
 
     def _fetch_metrics(self) -> None:
         """Fetch the metrics; report skipped updates, and refuse too many of them."""
-        if not (skipped := self.interval.fetch()):
-            return
-        for update in skipped:
+        for update in self.interval.fetch():
             lines = self.data.train.line_numbers[update.pairs].tolist()
             self.nonfinite.add({"update": update.number, "lines": lines})
-        self.progress.nonfinite += len(skipped)
-        what = (
-            f"{self.progress.nonfinite} update(s) had a loss or gradient that is not finite and "
-            f"were skipped; {self.nonfinite.path} lists the line numbers of their training pairs"
-        )
-        log.warning(f"{what}.")
+            self.progress.nonfinite += 1
+            log.warning(
+                f"Skipped update {update.number} because its loss or gradient was not finite; "
+                f"{self.nonfinite.path} lists the line numbers of its training pairs."
+            )
         if self.progress.nonfinite > MOST_NONFINITE:
-            raise UserError(f"{what}; {ADVICE}")
+            raise UserError(f"{self.progress.nonfinite} updates were not finite; {ADVICE}")
 
     def _log_updates(self, bar: tqdm) -> None:
         if time.monotonic() - self._returned > RETURN_SECONDS:
