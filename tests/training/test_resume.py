@@ -96,12 +96,9 @@ CASES = [
     # by each signal, between two lines of metrics and two validations, with two micro-batches
     *(("average", {**BETWEEN, "gradient_accumulation": 2}, [signalled(n, 7)]) for n in STOPS),
     ("linear", {**BETWEEN, "precision": "bf16"}, [signalled(signal.SIGINT, 7), power_cut(9)]),
-    (
-        "inverse_sqrt",
-        {"max_epochs": 1},
-        [cut_off("update-10")],
-    ),  # the first: only the best is saved
-    ("average", {**BETWEEN, "max_updates": 6, "save_minutes": 0.0}, [cut_off("best")]),
+    # in the first validation, when only the best checkpoint is saved, and in the last
+    ("inverse_sqrt", {"max_epochs": 1}, [cut_off("update-10", 10)]),
+    ("average", {**BETWEEN, "max_updates": 6, "save_minutes": 0.0}, [cut_off("best", 6)]),
     # by a limit: with a validation, and with an average that is no longer the newest weights
     ("constant", {}, [ends(max_epochs=1)]),
     ("average", {**BLEU, "max_updates": 19}, [ends(max_updates=13)]),
