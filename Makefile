@@ -1,4 +1,4 @@
-# Each target makes what it needs; nothing has to be installed first but Python 3.10 or later.
+# Each target makes what it needs; nothing has to be installed first but Python 3.11 or later.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,6 +19,8 @@ TORCH_INDEX ?= $(shell test "$$(uname)" = Linux && ! command -v nvidia-smi > /de
 PYTEST := $(BIN)/python -m pytest -n auto
 
 EUROPARL := outputs/figure2-cpu
+SAMPLE := data/europarl-study
+TEXT := corpus.directory=$(SAMPLE)
 GRAMMAR := outputs/quickstart
 
 .PHONY: help install dev reproduce study docs test test-fast lint format clean
@@ -33,7 +35,8 @@ dev: $(DEV) ## Add what tests and style checks need
 reproduce: $(STAMP) ## Train both translators (5 to 20 minutes) and compare them by sentence length
 	$(BIN)/python scripts/reproduce.py
 
-study: $(STAMP) ## Train the study again (37 hours of one core) and write its pages; TEXT=corpus.directory=DIR for a local Europarl
+study: $(STAMP) ## Train the study again (37 hours of one core) and write its pages; TEXT=corpus.directory=DIR for its text in DIR
+	test "$(TEXT)" != "corpus.directory=$(SAMPLE)" || $(BIN)/python study/sample.py $(SAMPLE)
 	$(BIN)/python scripts/reproduce.py experiment=opponent $(TEXT)
 	$(BIN)/python scripts/reproduce.py experiment=rate $(TEXT)
 	$(BIN)/python scripts/reproduce.py experiment=width
@@ -55,6 +58,7 @@ study: $(STAMP) ## Train the study again (37 hours of one core) and write its pa
 	$(BIN)/python study/report.py
 
 docs: $(DOCS) ## Build the pages of docs/ into site/, and check their links
+	$(BIN)/python docs/make_settings.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 test: $(DEV) ## Run all tests

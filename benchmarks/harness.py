@@ -13,6 +13,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from seq2seq.composition import defaults
 from seq2seq.config import CORPORA, TokenizationConfig
 from seq2seq.errors import UserError
 from seq2seq.files import write_json, write_whole
@@ -31,8 +32,8 @@ def compose_config(name: str, overrides: Sequence[str]) -> DictConfig:
     """
     store = ConfigStore.instance()
     for kind, corpus in CORPORA.items():
-        store.store(group="corpus", name=kind, node=corpus)
-    store.store(group="tokenization", name="base", node=TokenizationConfig)
+        store.store(group="corpus", name=kind, node=defaults(corpus))
+    store.store(group="tokenization", name="base", node=defaults(TokenizationConfig))
     try:
         with initialize_config_dir(str(CONFIGS), version_base="1.3"):
             config = compose(name, overrides=list(overrides))

@@ -10,14 +10,14 @@ from functools import partial
 from itertools import chain, islice, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import torch
 from harness import main, write_results
 from measure import watch
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.config import CorpusConfig, FilesCorpus, TokenizationConfig
+from seq2seq.config import CorpusConfig, FilesCorpus, TokenizationConfig, check
+from seq2seq.config.corpus import Corpus as AnyCorpus
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.encoding import EncodedPairs
@@ -31,8 +31,9 @@ def benchmark_large_corpus(config: DictConfig) -> Path:
     Raises:
         UserError: there is no such corpus, or the vocabulary size does not fit.
     """
-    corpus: Any = OmegaConf.to_object(config.corpus)
-    tokenization: Any = OmegaConf.to_object(config.tokenization)
+    corpus = check("corpus", OmegaConf.to_container(config.corpus), AnyCorpus)
+    tokenization = OmegaConf.to_container(config.tokenization)
+    tokenization = check("tokenization", tokenization, TokenizationConfig)
     text = load_corpus(corpus, Path(config.data))
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
@@ -71,7 +72,7 @@ def benchmark_large_corpus(config: DictConfig) -> Path:
         "with that of the processes it starts. 1 MB is a million bytes. Peak: all memory; a page "
         "that several processes share counts in each. Own: without shared pages, such as those of "
         "mapped files, which the system takes back when memory is short. Encoded: size of the ids "
-        "on disk; while they are written, up to three times as much.",
+        "on disk.",
     ]
     path = output / "large-corpus"
     return write_results(path, "Large corpora", rows, notes, runs, torch.device("cpu"))
@@ -95,7 +96,7 @@ def prepare_text(corpus: CorpusConfig, tokenization: TokenizationConfig, data: P
 def read_epoch(folder: Path, batch_size: int, seed: int) -> int:
     """Plan an epoch and pad each of its batches, as training does; return the number of pairs."""
     train = EncodedPairs.load(folder, "train")
-    batches = BatchPlan(train, batch_size, "sentences", seed).epoch(0)
+    batches = BatchPlan(train, batch_size, seed).epoch(0)
     for batch in batches:
         collate(train, batch)
     return sum(map(len, batches))

@@ -23,7 +23,8 @@ from omegaconf import DictConfig, OmegaConf
 from sacrebleu.metrics import BLEU
 from toolkits import OURS, PEERS, REPORT_EVERY, PeerText, Toolkit, write_text
 
-from seq2seq.config import require_choice
+from seq2seq.config import check, require_choice
+from seq2seq.config.corpus import Corpus
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.text import read_lines
 from seq2seq.device import choose_device, choose_precision
@@ -101,7 +102,7 @@ def benchmark_peers(config: DictConfig) -> Path:
     # Where bf16 is emulated, it slows every program.
     precisions = [name for name in config.precisions if name == "fp32" or fast]
     path = Path(config.output).resolve() / f"peers-{config.measure}"
-    corpus: Any = OmegaConf.to_object(config.corpus)
+    corpus = check("corpus", OmegaConf.to_container(config.corpus), Corpus)
     corpus = load_corpus(corpus, Path(config.data))
     text = write_text(corpus, path / "text", config.setting.min_frequency)
     comparison = Comparison(config, toolkits, precisions, text, path)

@@ -8,13 +8,11 @@ from seq2seq import config as schema
 from seq2seq.config.checks import groups, shown
 from seq2seq.config.meanings import meanings
 
-PAGE = Path(__file__).with_name("settings.md")
 HEAD = """\
 # Settings
 
 Set one on the command line: `model.dropout=0.3`. The value after = is the default; the files in
 `configs/`, mainly those of experiments, change some of these defaults.
-This page is written by `python docs/make_settings.py` from `seq2seq/config/`.
 """
 SCRIPTS = {
     "prepare, train, reproduce": schema.TrainConfig,
@@ -47,4 +45,4 @@ def _section(title: str, owner: type, prefix: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(settings_page(), encoding="utf-8")
+    Path(__file__).with_name("settings.md").write_text(settings_page(), encoding="utf-8")

@@ -9,15 +9,12 @@ def main(config: EvaluateConfig) -> None:
     """Write an evaluation folder for each search of each test set; print all scores by length."""
     from seq2seq.distributed import process_group
     from seq2seq.evaluation.evaluate import evaluate
-    from seq2seq.report.tables import evaluation_table, unknown_words_table
+    from seq2seq.report.tables import evaluation_table
 
     with process_group(config.device) as group:
         evaluations = evaluate(config, group)
     for evaluation in evaluations:
         print(evaluation_table(evaluation).markdown())
-    if config.no_unk and evaluations:
-        pairs = list(zip(evaluations[::2], evaluations[1::2], strict=True))
-        print(unknown_words_table(pairs).markdown())
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
 """Train, compare and understand recurrent translation models.
 
-``seq2seq.train``, ``seq2seq.reproduce`` and ``seq2seq.evaluate`` work like the scripts of the same
-names. ``seq2seq.Translator`` translates with a trained model and returns a ``seq2seq.Hypothesis``
-for each sentence; ``seq2seq.DecodingConfig`` holds the settings of the search. Wrong input raises
-``seq2seq.UserError``.
+``train``, ``reproduce`` and ``evaluate`` work like the scripts of the same names. ``Translator``
+translates with a trained model and returns a ``Hypothesis`` for each sentence; ``DecodingConfig``
+holds the settings of the search. Wrong input raises ``UserError``.
 """
 
 import os
@@ -13,28 +12,28 @@ from typing import TYPE_CHECKING, Any
 if "OMP_WAIT_POLICY" not in os.environ:
     # GNU OpenMP reads this when PyTorch is imported. By default, threads wait for one another in
     # long loops, also for one whose core another program uses (docs/performance.md).
-    os.environ.setdefault("GOMP_SPINCOUNT", "300")
+    os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
-from seq2seq.config import DecodingConfig
 from seq2seq.errors import UserError
 
 if TYPE_CHECKING:
     from seq2seq.api import evaluate, reproduce, train
+    from seq2seq.config import DecodingConfig
     from seq2seq.decoding.hypothesis import Hypothesis
     from seq2seq.decoding.translator import Translator
 
     __version__: str
 
+PLACES = {
+    **dict.fromkeys(("evaluate", "reproduce", "train"), "seq2seq.api"),
+    **dict.fromkeys(("Hypothesis", "Translator"), "seq2seq.decoding.translator"),
+    "DecodingConfig": "seq2seq.config",
+}
+"""Public name -> its module, which is imported when the name is used: most load PyTorch."""
 __all__ = [
-    "DecodingConfig",
-    "Hypothesis",
-    "Translator",
-    "UserError",
-    "__version__",
-    "evaluate",
-    "reproduce",
-    "train",
-]
+    "DecodingConfig", "Hypothesis", "Translator", "UserError", "__version__", "evaluate",
+    "reproduce", "train",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:
@@ -42,11 +41,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name only when it is used, because most public names load PyTorch."""
-    if name in ("evaluate", "reproduce", "train"):
-        return getattr(import_module("seq2seq.api"), name)
-    if name in ("Hypothesis", "Translator"):
-        return getattr(import_module("seq2seq.decoding.translator"), name)
+    if name in PLACES:
+        return getattr(import_module(PLACES[name]), name)
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     metadata = import_module("importlib.metadata")

@@ -1,8 +1,7 @@
-"""Functions that run the scripts from Python, with the same settings, checks and folders.
+"""The scripts as functions, with the same settings, checks and folders.
 
 Settings are words of the command line or keyword arguments; a group of settings is a dict:
-``train("experiment=multi30k", seed=2, training={"max_epochs": 3})``. A wrong setting, checkpoint or
-text raises UserError, whose message says what to change.
+``train("experiment=multi30k", seed=2, training={"max_epochs": 3})``.
 """
 
 from typing import Any
@@ -13,7 +12,7 @@ from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.evaluate import evaluate as evaluate_config
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.experiment import reproduce_runs
-from seq2seq.record import called_as
+from seq2seq.invocation import called_as
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import train_run
 
@@ -21,9 +20,8 @@ from seq2seq.training.trainer import train_run
 def train(*settings: str, **groups: Any) -> RunFolder:
     """Train one system, as ``scripts/train.py`` does; return its run folder.
 
-    The folder has the ``record()`` of the training, its ``metrics``, and the ``translator`` of its
-    best checkpoint. A finished training is not repeated.
-    """
+    It has the ``record()`` of the training, its ``metrics``, and the ``translator`` of its best
+    checkpoint. A finished training is not repeated."""
     with called_as(["train.py", *(words := _words(settings, groups))]):
         return train_run(*compose("train", words))
 
@@ -31,10 +29,7 @@ def train(*settings: str, **groups: Any) -> RunFolder:
 def reproduce(*settings: str, **groups: Any) -> dict[str, Comparison]:
     """Train, evaluate and compare all systems of an experiment, as ``scripts/reproduce.py`` does.
 
-    Return folder -> comparison; the folder holds page.html, table.md and figures. There is one
-    comparison for each test set and search. With ``training.keep_epochs``, each kept epoch has its
-    own comparisons, too.
-    """
+    Return folder -> comparison, one for each test set and search (and kept epoch)."""
     with called_as(["reproduce.py", *(words := _words(settings, groups))]):
         return reproduce_runs(*compose("reproduce", words))
 
@@ -42,9 +37,7 @@ def reproduce(*settings: str, **groups: Any) -> dict[str, Comparison]:
 def evaluate(*settings: str, **groups: Any) -> list[Evaluation]:
     """Translate and score test sets, as ``scripts/evaluate.py`` does; return the evaluations.
 
-    An evaluation has a ``directory``, the ``texts``, the ``overall`` scores, and ``rows``: the
-    scores by length.
-    """
+    Each has a ``directory``, the ``texts``, the ``overall`` scores, and ``rows`` by length."""
     with called_as(["evaluate.py", *(words := _words(settings, groups))]):
         return evaluate_config(*compose("evaluate", words))
 

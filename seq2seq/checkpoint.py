@@ -101,7 +101,6 @@ def save_checkpoint(
                     f"{index}.{name}": value.detach().contiguous()
                     for index, values in optimizer.state_dict()["state"].items()
                     for name, value in values.items()
-                    if value is not None  # None: SGD's buffer if there is no momentum
                 }
                 save_file(moments, folder / OPTIMIZER)
             if unaveraged:

@@ -1,64 +1,119 @@
-"""The command ``seq2seq``, which runs a script of the project by name."""
+"""One start for the scripts and for the command ``seq2seq``: words in, an exit status out."""
 
 import ast
+import contextlib
 import difflib
+import errno
+import io
+import logging
 import os
+import re
 import runpy
-import shutil
+import shlex
+import signal
 import sys
-import textwrap
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import seq2seq
+from seq2seq.errors import UserError
+from seq2seq.interruption import STOPS, Interrupted, process_count
 
-HERE = Path(__file__).resolve().parent
+log = logging.getLogger(__name__)
+
+SHARED = ("train", "translate", "evaluate")
+"""Scripts whose work torchrun can divide among several processes."""
 
 
 def main() -> None:
     """Run the script that the first argument names, like ``python scripts/<name>.py``."""
-    installed = HERE / "commands"  # pyproject.toml installs the scripts here
-    folder = installed if installed.is_dir() else HERE.parent / "scripts"
+    here = Path(__file__).resolve().parent
+    installed = here / "commands"  # pyproject.toml installs the scripts here
+    folder = installed if installed.is_dir() else here.parent / "scripts"
     scripts = {path.stem: path for path in sorted(folder.glob("*.py")) if path.stem != "cli"}
-    name, *arguments = sys.argv[1:] or ["--help"]
+    name, *words = sys.argv[1:] or ["--help"]
     if name in ("--help", "-h"):
-        print(_help(scripts))
+        print("seq2seq COMMAND KEY=VALUE ..., for example: seq2seq train system=attention\n")
+        for name, path in scripts.items():
+            print(f"  {name:11}{ast.get_docstring(ast.parse(path.read_text(encoding='utf-8')))}")
+        print("\nseq2seq COMMAND --help shows the settings of a command.")
     elif name == "--version":
         print(seq2seq.__version__)
     elif name not in scripts:
         near = ", ".join(difflib.get_close_matches(name, scripts, 3, cutoff=0.0))
         sys.exit(f"error: {name} is not a command; nearest: {near}. See seq2seq --help.")
     else:
-        sys.argv = [str(scripts[name]), *arguments]
+        sys.argv = [str(scripts[name]), *words]
         sys.path.insert(0, str(folder))
         runpy.run_path(sys.argv[0], run_name="__main__")
 
 
-def command_of(script: str) -> str:
-    """Return the command that starts ``script`` in the way this program was started.
+def launch(name: str, stage: Callable[..., object]) -> None:
+    """Run ``stage`` with what :func:`seq2seq.composition.compose` makes of the command line."""
+    while (number := os.open(os.devnull, os.O_RDWR)) < 3:
+        pass  # the shell may have closed a standard stream; no later file may take its number
+    os.close(number)
+    sys.stderr = sys.stderr or open(2, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a scheduler's locale may lack some characters
+            stream.reconfigure(errors="replace")
+    with exit_status():
+        from seq2seq.composition import compose  # imports Hydra
+        from seq2seq.help import help_page
 
-    Without an active environment, the command may contain the path of the program or of Python.
+        if asked := {"--help", "-h"} & {*sys.argv}:
+            words = [word for word in sys.argv[1:] if word not in (*asked, "all")]
+            about = str(sys.modules["__main__"].__doc__)
+            print(about, help_page(name, words, "all" in sys.argv), sep="\n\n", flush=True)
+            return
+        if process_count() > 1 and name not in SHARED:
+            raise UserError(f"torchrun cannot divide the work of {name}; start it with python.")
+        logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+        stage(*compose(name, sys.argv[1:]))
+
+
+@contextlib.contextmanager
+def exit_status() -> Iterator[None]:
+    """Map exceptions and signals to one line and an exit status.
+
+    - 0: SIGTERM stopped a training that is saved, or the reader of standard output has closed it
+    - 1: a UserError, a file that cannot be used, a full disk, or too little memory
+    - 130: Ctrl-C; 128 + number: another signal, SIGTERM (143) included
     """
-    program = sys.orig_argv[1] if len(sys.orig_argv) > 1 else ""
-    if Path(program).name == "seq2seq":
-        return f"{'seq2seq' if shutil.which('seq2seq') else program} {script}"
-    python = "python" if os.environ.get("VIRTUAL_ENV") else _from_here(Path(sys.executable))
-    path = HERE.parent / "scripts" / f"{script}.py"
-    if "seq2seq" in sys.orig_argv[1:4] or not path.exists():
-        return f"{python} -m seq2seq {script}"
-    return f"{python} {_from_here(path)}"
-
-
-def _from_here(path: Path) -> str:
-    """Return the path relative to the current folder, if it lies below."""
-    here = os.path.relpath(path)
-    return str(path) if here.startswith("..") else here
-
-
-def _help(scripts: dict[str, Path]) -> str:
-    """Help text: each script with the first line of its docstring."""
-    lines = ["seq2seq COMMAND KEY=VALUE ..., for example: seq2seq train system=attention", ""]
-    for name, path in scripts.items():
-        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        does = text.partition("\n")[0].replace("`", "")
-        lines.append(textwrap.fill(f"  {name:11}{does}", 80, subsequent_indent=" " * 13))
-    return "\n".join([*lines, "", "seq2seq COMMAND --help shows the settings of a command."])
+    handled = list[int]()
+    try:
+        # By default, signals would leave temporary files and workers behind. Under torchrun the
+        # default stays: with a handler, a process that waits inside PyTorch would not end.
+        unset = [one for one in STOPS if signal.getsignal(one) == signal.SIG_DFL]
+        handled += unset if process_count() == 1 else []
+        for number in handled:
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
+        yield
+    except UserError as error:
+        sys.exit(f"error: {error}")
+    except BrokenPipeError:  # the reader of standard output has closed it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            sys.exit(f"error: no disk space for {error.filename or 'a file'}; free some space.")
+        if error.filename is None:
+            raise
+        sys.exit(f"error: {error.filename} cannot be used ({error.strerror}).")
+    except (MemoryError, RuntimeError) as error:
+        lacking = re.search("allocate memory|out of memory|ALLOC_FAILED", str(error))
+        if not lacking and not isinstance(error, MemoryError):
+            raise
+        sys.exit(
+            "error: out of memory; lower training.batch_size (and raise gradient_accumulation) or "
+            "decoding.batch_size, use a smaller model, or free memory."
+        )
+    except Interrupted as stop:
+        command = shlex.join(sys.orig_argv)
+        again = command if process_count() == 1 else "torchrun ..."
+        log.info("%s To continue, run the same command again: %s", stop, again)
+        sys.exit(stop.status)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    finally:
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)

@@ -5,7 +5,6 @@ import errno
 import hashlib
 import json
 import logging
-import math
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pydantic_core
 from filelock import FileLock
 
 from seq2seq.errors import UserError
@@ -21,8 +21,6 @@ log = logging.getLogger(__name__)
 
 LACKING = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK}
 """Error numbers of a file system that does not support an operation."""
-DEEPEST = 30
-"""Maximum nesting of the objects and lists in a JSON file."""
 BLOCK = 1 << 20
 """Number of bytes read at a time."""
 
@@ -38,7 +36,7 @@ def digest(blocks: Iterable[bytes]) -> str:
 def file_digest(path: Path) -> str:
     """SHA-256, in hexadecimal, of a file's content."""
     with path.open("rb") as file:
-        return digest(iter(lambda: file.read(BLOCK), b""))
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def file_state(path: Path) -> list[str | int]:
@@ -49,26 +47,10 @@ def file_state(path: Path) -> list[str | int]:
 
 def parse_object(content: bytes) -> dict[str, Any]:
     """Decode a JSON object; ValueError for anything else, also for NaN and too deep nesting."""
-    try:
-        data = json.loads(content.decode(), parse_float=_finite, parse_constant=_finite)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+    data = pydantic_core.from_json(content, allow_inf_nan=False)
     if not isinstance(data, dict):
         raise ValueError(f"it holds a {type(data).__name__}, not an object")
-    level: list[Any] = [data]
-    for _ in range(DEEPEST):
-        groups = [one.values() if isinstance(one, dict) else one for one in level]
-        level = [part for group in groups for part in group if isinstance(part, dict | list)]
-    if level:
-        raise ValueError("it is nested too deeply")
     return data
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text} is not a finite number")
-    return number
 
 
 def read_object(path: Path, remedy: str) -> dict[str, Any]:
@@ -80,10 +62,7 @@ def read_object(path: Path, remedy: str) -> dict[str, Any]:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write JSON, with dataclasses as objects.
-
-    ValueError if a number is NaN or infinite, TypeError if JSON has no form for a value.
-    """
+    """Write JSON, with dataclasses as objects; ValueError if a number is NaN or infinite."""
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False, default=asdict)
     write_whole(path, f"{text}\n".encode())
 
@@ -91,8 +70,7 @@ def write_json(path: Path, data: Any) -> None:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file next to ``path`` and rename it, so that a reader never sees half a file.
 
-    A symbolic link at ``path`` is replaced, not followed.
-    """
+    A symbolic link at ``path`` is replaced, not followed."""
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
     try:
@@ -108,9 +86,8 @@ def write_whole(path: Path, content: bytes) -> None:
 def replacing_folder(folder: Path) -> Iterator[Path]:
     """Yield an empty folder to fill; at the end of the block, it replaces ``folder``.
 
-    The new files reach the disk before the rename. The old folder is first renamed to
-    ``<name>.old``, so that a power cut always leaves a complete folder.
-    """
+    The new files reach the disk before the rename, and the old folder is first renamed to
+    ``<name>.old``: a power cut always leaves a complete folder."""
     part, old = (folder.with_name(folder.name + suffix) for suffix in (".part", ".old"))
     shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
     part.mkdir(parents=True)
@@ -133,8 +110,7 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
 def make_folder(folder: Path, fill: Callable[[Path], object]) -> Path:
     """Return ``folder``; if it is missing, first make it, and let ``fill`` write the files.
 
-    Only one process makes the folder; others that start at the same time wait for it.
-    """
+    Only one process makes the folder; others that start at the same time wait for it."""
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder.with_name(folder.name + ".lock")):
@@ -146,11 +122,9 @@ def make_folder(folder: Path, fill: Callable[[Path], object]) -> Path:
 
 @contextlib.contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[None]:
-    """Hold the lock file ``path`` during the context.
+    """Hold the lock file ``path`` during the context; on a file system without locks, warn.
 
-    Without ``wait``, raise filelock's Timeout if another process holds the lock. On a file system
-    without locks, warn and continue.
-    """
+    Without ``wait``, raise filelock's Timeout if another process holds the lock."""
     lock = FileLock(path)
     try:
         lock.acquire(blocking=wait)
@@ -165,10 +139,7 @@ def locked(path: Path, wait: bool = True) -> Iterator[None]:
 
 
 def set_usual_mode(path: Path) -> None:
-    """Set the read and write permissions of a file to those of its folder.
-
-    Otherwise, only the owner could read files that safetensors and pooch have written.
-    """
+    """Give a file the permissions of its folder; others could not read some programs' files."""
     with contextlib.suppress(OSError):  # not every file system has modes
         if path.is_file():
             path.chmod(path.parent.stat().st_mode & 0o666)
@@ -187,13 +158,11 @@ def _flush(path: Path) -> None:
 
 
 def named_file(key: str, path: str, read_twice: bool = True) -> Path:
-    """Return the path that the setting ``key`` names; UserError if no file is there.
+    """Return the path that the setting ``key`` names, if a file is there.
 
-    A file that is ``read_twice`` cannot be a pipe, which is empty the second time.
-    """
-    if not Path(path).exists():
-        raise UserError(f"{key}={path}: there is no such file; check the path.")
-    if Path(path).is_dir() or (read_twice and not Path(path).is_file()):
-        what = "folder" if Path(path).is_dir() else "pipe or device"
-        raise UserError(f"{key}={path} is a {what}; set {key} to a file.")
-    return Path(path)
+    A file that is ``read_twice`` cannot be a pipe, which is empty the second time."""
+    file = Path(path)
+    if file.is_file() or (file.exists() and not file.is_dir() and not read_twice):
+        return file
+    what = "there is no such file" if not file.exists() else "that is no file"
+    raise UserError(f"{key}={path}: {what}; check the path.")

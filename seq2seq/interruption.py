@@ -1,7 +1,6 @@
 """Signals, and processes that start or end together."""
 
 import logging
-import multiprocessing
 import os
 import signal
 import threading
@@ -55,20 +54,6 @@ class Interruption:
             raise KeyboardInterrupt
         self.received = number
         log.info("Stopping after this update; press Ctrl-C again to stop immediately.")
-
-
-def follow_parent() -> None:
-    """Prepare a worker process: it ignores Ctrl-C, and ends when its parent has ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """End this process when its parent has ended; a killed parent cannot tell its workers."""
-    parent = multiprocessing.parent_process()
-    assert parent
-    parent.join()
-    os._exit(1)
 
 
 def process_count() -> int:

@@ -1,14 +1,11 @@
 """Records stored next to results: the system, the command, the code and the machine."""
 
+import contextlib
 import importlib.metadata
 import os
 import platform
 import re
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +13,7 @@ from typing import Annotated, Any
 import torch
 
 from seq2seq.config import Natural, Stored, between, flatten, read_json
-from seq2seq.errors import UserError
+from seq2seq.invocation import this_command
 
 PACKAGES = ("seq2seq", "torch", "torchtext", "sacrebleu", "sentencepiece", "hydra-core", "numpy")
 WHEREABOUTS = re.compile(
@@ -38,21 +35,15 @@ class Progress(Stored):
     best_metric: float | None = None
     """Best dev loss or BLEU so far; None before the first validation."""
     best_update: Natural = 0
-    """Update that reached ``best_metric``."""
     validated_update: Natural = 0
-    """Update of the latest validation."""
     stale: Natural = 0
-    """Number of validations since the one that reached ``best_metric``."""
+    """Number of validations since the best one."""
     nonfinite: Natural = 0
     """Number of updates skipped because their loss or gradient was not finite."""
     seconds: Annotated[float, between(0)] = 0.0
-    """Wall time of the training in seconds, validations included."""
+    """Wall time of the training, validations included."""
     target_tokens: Natural = 0
     """Number of target tokens trained on, ends of sentence included."""
-
-    def __post_init__(self) -> None:
-        if max(self.best_update, self.validated_update) > self.update:
-            raise UserError(f"best_update or validated_update is larger than update={self.update}.")
 
 
 @dataclass
@@ -111,13 +102,13 @@ class TrainingRecord(Record):
     skipped_pairs: dict[str, int] = field(default_factory=dict)
     data_sha256: dict[str, str] = field(default_factory=dict)
     parent: dict[str, str] = field(default_factory=dict)
-    """Checkpoint that the weights come from (training.init_from): its path and the sha256 of its
+    """Path of the checkpoint that the weights come from (training.init_from), and the sha256 of its
     manifest; {} if there is none."""
 
 
 @dataclass
 class Member(Stored):
-    """One model of an ensemble or average."""
+    """One model of an ensemble."""
 
     system: str = ""
     seed: int | None = None
@@ -132,7 +123,7 @@ class EvaluationRecord(Record):
     training: TrainingRecord | None = None
     """Training of the model; None without a run.json, or if members come from several runs."""
     members: list[Member] = field(default_factory=list)
-    """Models of an ensemble or average; [] for a single model."""
+    """Models of an ensemble; [] for a single model."""
     corpus: str | None = None
     test_set: str | None = None
     search: str | None = None
@@ -145,8 +136,7 @@ class EvaluationRecord(Record):
     maps: list[int] = field(default_factory=list)
     """Line numbers of the setting ``maps``, from 1."""
     cut_sources: Natural = 0
-    """Number of sources of which only the first ``tokenization.max_pieces`` pieces were
-    read."""
+    """Number of sources of which only the first ``tokenization.max_pieces`` pieces were read."""
     seconds: float | None = None
     sentences_per_second: float | None = None
 
@@ -165,36 +155,24 @@ class EvaluationRecord(Record):
 
 
 def read_record(run: Path, remedy: str) -> TrainingRecord | None:
-    """Read the run.json of a run folder; return None if there is none.
-
-    A damaged file raises UserError, which ends in ``remedy``.
-    """
+    """Read the run.json of a run folder, if it is there; an error ends in ``remedy``."""
     path = run / "run.json"
     return read_json(path, TrainingRecord, remedy) if path.is_file() else None
 
 
-_called: ContextVar[list[str] | None] = ContextVar("called", default=None)
-
-
-@contextmanager
-def called_as(command: list[str]) -> Iterator[None]:
-    """Context whose records have ``command``, although this process was started otherwise."""
-    token = _called.set(command)
-    try:
-        yield
-    finally:
-        _called.reset(token)
-
-
 def environment_record(device: torch.device) -> dict[str, Any]:
     """Fields of a :class:`Record` about this process: command, code, machine."""
+    versions = dict.fromkeys(PACKAGES, "not installed")
+    for package in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[package] = importlib.metadata.version(package)
     status = _git("status", "--porcelain", "--untracked-files=no")
     return {
-        "command": _called.get() or [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "command": this_command(),
         "git_commit": _git("rev-parse", "HEAD"),
         "git_modified": None if status is None else bool(status),
         "python": platform.python_version(),
-        "versions": {package: _version(package) for package in PACKAGES},
+        "versions": versions,
         "hardware": _hardware(device),
     }
 
@@ -215,13 +193,6 @@ def _git(*arguments: str) -> str | None:
         return subprocess.run(["git", *arguments], cwd=root, **settings).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
 
 
 def _hardware(device: torch.device) -> Hardware:

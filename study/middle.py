@@ -16,19 +16,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from content import ContentWords
 from jaxtyping import Bool, Int
 from packed import RESULTS, read_arrays, write_arrays
 from same_content import PRECISIONS
 from torch import Tensor
 
 from seq2seq.checkpoint import read_config
-from seq2seq.config import DecodingConfig, from_json
-from seq2seq.data.corpora import load_test_sets
+from seq2seq.config import DecodingConfig, GrammarCorpus, from_json
+from seq2seq.data.grammar import banded_pairs
 from seq2seq.data.vocabulary import EOS
 from seq2seq.decoding.translator import Translator
-from seq2seq.evaluation.alignment import read_gold
 from seq2seq.evaluation.folder import SCORES, Evaluation, read_evaluation, write_evaluation
-from seq2seq.evaluation.recall import ContentWords
 from seq2seq.model.decoder import DecoderState
 from seq2seq.model.encoder import Source
 from seq2seq.model.translation import Step, TranslationModel
@@ -123,7 +122,7 @@ def no_end(evaluation: Evaluation, translator: Translator) -> Evaluation:
         if there.record.identity == identity:
             return there
     search = from_json(DecodingConfig, (record.config or {})["decoding"])
-    forbidding = replace(translator, model=NoEnd.of(translator))
+    forbidding = Translator.of_parts(**vars(translator) | {"model": NoEnd.of(translator)})
     said = forbidding.translate(evaluation.texts.sources, search)
     texts = replace(
         evaluation.texts,
@@ -176,13 +175,11 @@ def trace(evaluation: Evaluation, before: Traced | None) -> Traced:
     precision = PRECISIONS[record.identity["precision"]]
     translator = Translator.load(str(record.checkpoint), record.identity["device"], precision)
     if before is None:
-        config = read_config(Path(str(record.checkpoint)))
-        test = load_test_sets(config.corpus, Path(config.data))[str(record.test_set)]
-        assert test.alignments is not None
-        pairs = [*zip(texts.sources, texts.references, strict=True)]
+        corpus = read_config(Path(str(record.checkpoint))).corpus
+        assert isinstance(corpus, GrammarCorpus)
         first = [
-            dict(sorted(((j, i) for i, j in one.sure), reverse=True))
-            for one in read_gold(test.alignments, pairs)
+            dict(sorted(((j, i) for i, j in pair.links), reverse=True))
+            for pair in banded_pairs(corpus)
         ]
         gold = [
             [links.get(j, UNLINKED) for j in range(len(reference.split()))]

@@ -13,19 +13,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float, Int
+from middle import places
 from packed import RESULTS, read_arrays, write_arrays
 
 import seq2seq
 from seq2seq.checkpoint import newest_checkpoints
-from seq2seq.config import from_json
+from seq2seq.config import GrammarCorpus, from_json
 from seq2seq.data.corpora import load_test_sets
+from seq2seq.data.grammar import banded_pairs
 from seq2seq.data.text import ParallelText, read_lines
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
-from seq2seq.evaluation.alignment import read_gold
 from seq2seq.evaluation.lengths import reference_losses
-from seq2seq.evaluation.references import draw_maps, reference_links, score_references
+from seq2seq.evaluation.references import draw_maps, score_references
 from seq2seq.evaluation.translations import Translations
 from seq2seq.record import TrainingRecord
 from seq2seq.training.run_folder import RunFolder
@@ -88,16 +90,20 @@ def measure(run: RunFolder, test: ParallelText) -> States:
     sources, references = ([*read_lines(path)] for path in (test.source, test.target))
     translator = Translator.load(str(newest_checkpoints(run.path)[0]), "cpu", "fp32")
     scored = score_references(translator, sources, references, BATCH)
+    entropies = np.zeros((1, len(sources)))
     words = np.array([len(source.split()) for source in sources])
     line = int(np.argmax(words == SHOWN_WORDS))
     links, weights = np.zeros((1, len(sources), 3), dtype=int), np.zeros((1, 0, 0))
     if translator.model.attends:
-        assert test.alignments is not None
-        gold = read_gold(test.alignments, [*zip(sources, references, strict=True)])
-        found = map(set, reference_links(translator, sources, references, BATCH))
-        pairs = [(ours, one.sure) for ours, one in zip(found, gold, strict=True)]
+        assert isinstance(run.config.corpus, GrammarCorpus)
+        gold = [{*pair.links} for pair in banded_pairs(run.config.corpus)]
+        looked = places(translator, sources, references)
+        found = [{(i, j) for j, i in enumerate(line)} for line in looked]
+        pairs = zip(found, gold, strict=True)
         links[0] = [(len(ours & sure), len(ours), len(sure)) for ours, sure in pairs]
         texts = Translations(sources, references, references, [])
+        for forced in translator.force(sources, references, BATCH):
+            entropies[0, forced.line] = torch.special.entr(forced.weights).sum(dim=1).mean()
         weights = np.array([draw_maps(translator, texts, [line], BATCH)[0].weights])
     record = run.record()
     return States(
@@ -105,7 +111,7 @@ def measure(run: RunFolder, test: ParallelText) -> States:
         np.array([record.progress.update]),
         reference_losses(scored)[None],
         links,
-        np.array([scored.entropy or [0.0] * len(sources)]),
+        entropies,
         weights,
         (sources[line].split(), references[line].split()),
         record,

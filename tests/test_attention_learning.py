@@ -63,9 +63,7 @@ def new_model(kind: str, **decoder: object) -> TranslationModel:
         embedding_dim=16,
         dropout=0.0,
         encoder=EncoderConfig(hidden_size=16),
-        attention=AttentionConfig(
-            kind=kind, size=32, heads=2, window=window, positions=LONGEST + 1, slots=32
-        ),
+        attention=AttentionConfig(kind=kind, size=32, heads=2, window=window, slots=32),
         decoder=DecoderConfig(hidden_size=32, **decoder),
     )
     torch.manual_seed(0)

@@ -22,7 +22,9 @@ from middle import read_traced
 from packed import main as pack
 
 from seq2seq.api import reproduce
+from seq2seq.checkpoint import read_config
 from seq2seq.config import ATTENTION_KINDS
+from seq2seq.data.grammar import banded_pairs
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.model.translation import TranslationModel
@@ -262,12 +264,11 @@ def test_the_skipped_middle_is_traced_once_for_each_system(tmp_path, monkeypatch
     middle.main(evaluations, tmp_path / "results")
     assert places.stat().st_mtime_ns == stamp
     texts = read_evaluation(Path(evaluations[0])).texts
-    links = [
-        line.split() for line in next(tmp_path.glob("data/*/*/test.align")).read_text().splitlines()
-    ]
-    for gold, line in zip(both.gold.sentences, links, strict=True):
+    pairs = banded_pairs(read_config(Path(evaluations[0]).parents[1]).corpus)
+    assert [pair.source for pair in pairs] == texts.sources
+    for gold, pair in zip(both.gold.sentences, pairs, strict=True):
         for target, place in enumerate(gold):
-            sources = [int(i) for i, j in (link.split("-") for link in line) if int(j) == target]
+            sources = [i for i, j in pair.links if j == target]
             assert place == min(sources, default=middle.UNLINKED)
     assert both.traces["additive-20/always"].sizes.tolist() == [
         len(h.split()) for h in texts.hypotheses

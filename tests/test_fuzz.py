@@ -128,7 +128,7 @@ def experiment_file(folder: Path, origin: Path, changes: list) -> None:
     (folder / "experiment").mkdir()
     content = change_bytes(origin.read_bytes(), changes)
     (folder / "experiment" / "mine.yaml").write_bytes(content)
-    compose_config("train", [f"hydra.searchpath=['file://{folder}']", "experiment=mine"])
+    compose_config("train", [f"--config-dir={folder}", "experiment=mine"])
 
 
 @cache
@@ -159,7 +159,7 @@ def corpus(
     text = "\n".join(content).encode("utf-8", "surrogatepass") + b"\n"
     (folder / (name + packing)).write_bytes(change_bytes(PACKINGS[packing](text), changes))
     size = 8 if kind == "sentencepiece" else None
-    options = TokenizationConfig(kind=kind, vocabulary_size=size, workers=1)
+    options = TokenizationConfig(kind=kind, vocabulary_size=size)
     prepare(FilesCorpus(source="en", target="de", directory=str(folder)), options, folder / "data")
 
 

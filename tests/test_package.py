@@ -28,7 +28,7 @@ import seq2seq
 expect_none("torch", "hydra", "numpy")
 import seq2seq.config
 expect_none("torch", "numpy")
-import seq2seq.data.encoding  # which each process that tokenises imports
+import seq2seq.data.encoding
 expect_none("torch")
 import seq2seq.training.trainer  # which imports the kind of corpus and the tracker when it runs
 assert len([name for name in sys.modules if name.startswith("seq2seq.")]) < 54

@@ -38,9 +38,9 @@ def test_a_record_of_another_version_is_read(tmp_path):
     assert record == TrainingRecord(system="a", progress=Progress(update=3))
     write_json(tmp_path / "run.json", record)
     assert read_record(tmp_path, "restore it") == record
-    content["surprise"] = "\x1b[2J"
+    content["system"] = "\x1b[2J"
     (tmp_path / "run.json").write_text(json.dumps(content))
-    with pytest.raises(UserError, match="surprise"):
+    with pytest.raises(UserError, match="system"):
         read_record(tmp_path, "restore it")
 
 

@@ -39,7 +39,8 @@ def wait_for(started: subprocess.Popen, words: str) -> None:
 def first_worker(folder: Path) -> psutil.Process:
     """The process of rank 0 that trains in ``folder``."""
     for process in psutil.process_iter(["cwd", "environ"]):
-        if process.info["cwd"] == str(folder) and (process.info["environ"] or {}).get("RANK") == "0":
+        variables = process.info["environ"] or {}
+        if process.info["cwd"] == str(folder) and variables.get("RANK") == "0":
             return process
     raise AssertionError("there is none")
 

@@ -1,19 +1,16 @@
 """Settings of search and scoring."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
-from seq2seq.config.checks import Count, Natural, Settings, between, one_of, rising
+from seq2seq.config.checks import Count, between, one_of, rule, settings
 from seq2seq.errors import UserError
 
+RISING = rule(
+    lambda given: given and sorted({*given}) == given, "use rising numbers, as in [10,20]"
+)
 Beam = Annotated[int, between(1, 10_000)]
-SEARCH_NAMES = {
-    "length_penalty": "length-penalty",
-    "max_ratio": "ratio",
-    "max_extra": "extra",
-    "forbid_unknown": "no-unk",
-    "replace_unknown": "replaced",
-}
+SEARCH_NAMES = {"length_penalty": "length-penalty", "max_ratio": "ratio", "max_extra": "extra"}
 """Setting -> label that DecodingConfig.name appends when the setting differs from its default."""
 TOKENIZERS = ("13a", "zh", "ja-mecab", "ko-mecab", "flores200", "spm", "intl", "char", "none")
 BLEU_TOKENIZERS = {
@@ -39,8 +36,8 @@ def unspaced(language: str) -> bool:
     return bleu_tokenizer(language) in UNSPACED
 
 
-@dataclass(kw_only=True)
-class DecodingConfig(Settings):
+@settings
+class DecodingConfig:
     """Settings of the search for translations."""
 
     beam: Beam = 5
@@ -51,59 +48,46 @@ class DecodingConfig(Settings):
     """Exponent of the length in a hypothesis's score, log-probability / length ** length_penalty:
     0 for no penalty, 1 for the mean log-probability per piece."""
     batch_size: Count = 128
-    """Number of sentences translated together; in float32 it changes only speed and memory. Rounded to
-    bfloat16, some translations differ too: compare systems with one value."""
+    """Number of sentences translated together. In float32 it changes only speed and memory; with
+    bfloat16 also some translations, so compare systems with one value."""
     max_ratio: Annotated[float, between(0, 1000)] = 2.0
     """Factor in the maximum length of a hypothesis: max_ratio x source pieces + max_extra pieces.
     """
     max_extra: Annotated[int, between(1, 1_000_000)] = 10
     """Number of pieces added to the maximum length of a hypothesis; see max_ratio."""
-    forbid_unknown: bool = False
-    """Whether the search excludes ``<unk>``."""
-    replace_unknown: bool = False
-    """Whether to replace each ``<unk>`` by the source piece with the largest attention weight;
-    needs attention and a vocabulary of words."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.n_best > self.beam:
             raise UserError(
-                f"decoding.n_best={self.n_best} is larger than decoding.beam={self.beam}; set "
-                f"decoding.beam={self.n_best} or more."
+                f"decoding.n_best={self.n_best} is larger than decoding.beam={self.beam}."
             )
 
     @property
     def name(self) -> str:
-        """Name of this search in folders and tables, such as ``greedy`` or ``beam5-no-unk``.
-
-        Searches whose results may differ have different names.
-        """
+        """Name of this search in folders and tables; another one where results may differ."""
         words = ["greedy" if self.beam == 1 else f"beam{self.beam}"]
         for key, word in SEARCH_NAMES.items():
             value = getattr(self, key)
             if value != getattr(DecodingConfig, key):
-                number = repr(value).removesuffix(".0")
-                words.append(word if isinstance(value, bool) else word + number)
+                words.append(word + repr(value).removesuffix(".0"))
         return "-".join(words)
 
 
-@dataclass(kw_only=True)
-class EvaluationConfig(Settings):
+@settings
+class EvaluationConfig:
     """Settings of the scoring: length buckets, bootstrap, tokenization for BLEU."""
 
+    seed = 12_345  # of the bootstrap; no setting
+    confidence = 0.95  # level of the intervals; no setting
     length_unit: Annotated[str, one_of(*UNITS)] | None = None
     """Unit of source length: words (between spaces) | characters (spaces do not count). null:
     in ``compare``, the unit of the evaluations; elsewhere characters for the source languages bo,
     ja, km, lo, my, th and zh, and words for all others."""
-    length_buckets: Annotated[list[Count], rising] | None = None
+    length_buckets: Annotated[list[Count], RISING] | None = None
     """Upper limits of the length buckets, counted in length_unit; a last bucket holds all longer
     sentences. null for 10, 20, 30, 40, 50 and 60 words, or for 20, 40, ..., 120 characters."""
     bootstrap: Annotated[int, between(100, 1_000_000)] = 1_000
     """Number of bootstrap resamples for intervals and paired tests."""
-    seed: Natural = 12_345
-    """Seed of the bootstrap."""
-    confidence: Annotated[float, between(0.5, 0.999)] = 0.95
-    """Confidence level of the intervals."""
     tokenize: Annotated[str, one_of(*TOKENIZERS)] | None = None
     """Tokenizer of sacreBLEU, also for dev BLEU: 13a (the usual one) | zh | ja-mecab | ko-mecab |
     flores200 | spm | intl | char | none (splits at spaces, for tokenized text). null: by target
@@ -122,15 +106,11 @@ class EvaluationConfig(Settings):
     def ends(self) -> tuple[int, int]:
         """The largest length of a short source, and the length above which a source is long.
 
-        Both depend on ``length_unit`` alone, so that nobody can fit them to results.
-        """
+        Both depend on ``length_unit`` alone, so that nobody can fit them to results."""
         return 20 * UNITS[self.unit], 30 * UNITS[self.unit]
 
     def for_languages(self, source: str, target: str) -> "EvaluationConfig":
-        """Copy with ``tokenize`` and ``length_unit`` for two language codes, such as zh or pt-BR.
-
-        Values that are not null are kept.
-        """
+        """Copy with ``tokenize`` and ``length_unit`` of two languages, unless they are set."""
         unit = "characters" if unspaced(source) else "words"
         unit, tokenize = self.length_unit or unit, self.tokenize or bleu_tokenizer(target)
         return replace(self, tokenize=tokenize, length_unit=unit)

@@ -1,9 +1,9 @@
 """Settings of the translation model."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import Annotated
 
-from seq2seq.config.checks import Settings, between, one_of
+from seq2seq.config.checks import between, one_of, settings
 from seq2seq.errors import UserError
 
 # The limits exceed any useful size. They are there because a checkpoint's model is built before
@@ -35,8 +35,8 @@ ATTENTION_KINDS = {
 """Attention kind -> class in ``seq2seq/model/attention/``."""
 
 
-@dataclass(kw_only=True)
-class EncoderConfig(Settings):
+@settings
+class EncoderConfig:
     """Settings of the LSTM that reads the source, in both directions by default."""
 
     hidden_size: Size = 256
@@ -50,8 +50,8 @@ class EncoderConfig(Settings):
     Sutskever et al. 2014). attention.kind=fixed reads them at every step."""
 
 
-@dataclass(kw_only=True)
-class AttentionConfig(Settings):
+@settings
+class AttentionConfig:
     """Settings of attention, the one component under study: how the decoder sees the source."""
 
     kind: Annotated[str, one_of(*ATTENTION_KINDS)] = "additive"
@@ -71,11 +71,8 @@ class AttentionConfig(Settings):
     Luong et al. 2015)."""
     slots: Size = 8
     """Number of vectors into which the kinds slots, linear, elu and delta write the source."""
-    positions: Size = 100
-    """Number of source positions that the kind location covers; later positions get weight 0."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.kind == "multi_head" and self.size % self.heads:
             raise UserError(
                 f"model.attention.size={self.size} must be a multiple of "
@@ -83,8 +80,8 @@ class AttentionConfig(Settings):
             )
 
 
-@dataclass(kw_only=True)
-class DecoderConfig(Settings):
+@settings
+class DecoderConfig:
     """Settings of the LSTM that writes the target."""
 
     hidden_size: Size = 512
@@ -110,15 +107,14 @@ class DecoderConfig(Settings):
     """Whether softmax layer and target embedding share their weights (Press & Wolf 2017)."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.input_feeding and self.order != "luong":
             raise UserError("model.decoder.input_feeding=true needs model.decoder.order=luong.")
         if self.readout == "maxout" and self.order == "luong":
             raise UserError("model.decoder.readout=maxout needs model.decoder.order=bahdanau.")
 
 
-@dataclass(kw_only=True)
-class ModelConfig(Settings):
+@settings
+class ModelConfig:
     """Settings of the translation model; ``attention`` alone decides whether it is a baseline."""
 
     embedding_dim: Size = 256
@@ -135,19 +131,7 @@ class ModelConfig(Settings):
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
 
-    @property
-    def shape(self) -> "ModelConfig":
-        """Copy for comparisons: settings without effect on what trained weights compute are fixed.
-
-        Checkpoints with equal shapes can be averaged.
-        """
-        decoder = replace(self.decoder, recurrence="fast")
-        return replace(
-            self, decoder=decoder, dropout=0.0, embedding_dropout=0.0, initialization="uniform"
-        )
-
     def __post_init__(self) -> None:
-        super().__post_init__()
         memory = self.encoder.hidden_size * (2 if self.encoder.directions == "both" else 1)
         if self.attention.kind == "dot" and self.decoder.hidden_size != memory:
             raise UserError(f"model.attention.kind=dot needs model.decoder.hidden_size={memory}.")

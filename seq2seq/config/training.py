@@ -1,8 +1,10 @@
 """Settings of the training."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
+
+from annotated_types import Interval, Len
 
 from seq2seq.config.checks import (
     Count,
@@ -10,26 +12,26 @@ from seq2seq.config.checks import (
     Natural,
     Place,
     Precision,
-    Settings,
     between,
     one_of,
+    settings,
 )
 from seq2seq.errors import UserError
 
 NonNegative = Annotated[float, between(0)]
-Share = Annotated[float, between(0, 1)]
+Decay = Annotated[float, Interval(ge=0, lt=1)]
 
 
 INHERITED = re.compile(
     r"model\.(?!dropout|embedding_dropout|initialization|decoder\.recurrence)"
-    r"|corpus\.(source|target)$|tokenization\.(?!max_pieces|workers)"
+    r"|corpus\.(source|target)$|tokenization\.(?!max_pieces)"
 )
 """Pattern of the settings that a training has from its ``init_from``."""
 SCHEDULES = ("average", "constant", "inverse_sqrt", "linear")
 
 
-@dataclass(kw_only=True)
-class OptimizerConfig(Settings):
+@settings
+class OptimizerConfig:
     """Settings of the optimizer and of the learning-rate schedule."""
 
     kind: Annotated[str, one_of("adam", "adadelta", "sgd")] = "adam"
@@ -37,16 +39,8 @@ class OptimizerConfig(Settings):
     learning_rate: NonNegative = 2e-3
     """Learning rate after warm-up. Adadelta multiplies the step that it computes by it (1 in the
     paper)."""
-    epsilon: Annotated[float, between(1e-30)] = 1e-8
-    """Constant in the denominator of Adam and Adadelta (1e-6 in the paper)."""
-    rho: Share = 0.95
-    """Decay rate of Adadelta."""
-    betas: list[float] = field(default_factory=lambda: [0.9, 0.98])
+    betas: Annotated[list[Decay], Len(2, 2)] = field(default_factory=lambda: [0.9, 0.98])
     """Decay rates of Adam."""
-    momentum: NonNegative = 0.0
-    """Momentum of SGD."""
-    weight_decay: NonNegative = 0.0
-    """Factor of the L2 penalty."""
     warmup_updates: Natural = 100
     """Number of updates over which the learning rate rises linearly from zero."""
     schedule: Annotated[str, one_of(*SCHEDULES)] = "average"
@@ -54,21 +48,13 @@ class OptimizerConfig(Settings):
     the weights over about the last tenth of the updates) | constant | inverse_sqrt (falls
     with 1 / sqrt(update)) | linear (falls to zero at the end of max_epochs or max_updates)."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
-            raise UserError(f"training.optimizer.betas={self.betas} must be two numbers in [0, 1).")
 
-
-@dataclass(kw_only=True)
-class TrainingConfig(Settings):
+@settings
+class TrainingConfig:
     """Settings of the training: batches, loss, limits, validation, checkpoints, logs."""
 
     batch_size: Count = 64
-    """Maximum number of sentence pairs per micro-batch; with batch_unit=tokens, of target tokens,
-    padding included."""
-    batch_unit: Annotated[str, one_of("sentences", "tokens")] = "sentences"
-    """Unit of batch_size: sentences | tokens."""
+    """Maximum number of sentence pairs per micro-batch."""
     gradient_accumulation: Count = 1
     """Number of micro-batches per update; the loss is the mean over all of them."""
     loss_normalization: Annotated[str, one_of("token", "sentence")] = "token"
@@ -99,17 +85,11 @@ class TrainingConfig(Settings):
     """auto (cuda if available) | cpu | cuda."""
     dev_bleu_sentences: Natural = 500
     """Number of dev sentences translated greedily at each validation for BLEU; 0 for none."""
-    max_nonfinite_updates: Natural = 10
-    """Maximum number of updates that are skipped because their loss or gradient is not finite; one
-    more ends training."""
     deterministic: bool = False
     """Whether to refuse CUDA operations that are not deterministic; on a CPU, all operations are
     deterministic."""
     save_minutes: NonNegative = 10.0
     """Minutes between two saves of the state, in addition to the save at each validation."""
-    keep_last: Count = 2
-    """How many of the newest validation checkpoints to keep, as a reserve or for averaging. The
-    best and the newest checkpoint are always kept."""
     keep_epochs: list[Count] = field(default_factory=list)
     """Epochs, such as [1,2,4], whose final state is kept as checkpoints/epoch-<n>."""
     log_every: Count = 50
@@ -119,9 +99,5 @@ class TrainingConfig(Settings):
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.early_stopping_metric == "bleu" and self.dev_bleu_sentences < 1:
-            raise UserError(
-                "training.early_stopping_metric=bleu needs translations; set "
-                "training.dev_bleu_sentences=500."
-            )
+            raise UserError("training.early_stopping_metric=bleu needs dev_bleu_sentences.")

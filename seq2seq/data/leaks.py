@@ -1,6 +1,5 @@
 """Checks of validation and test text against the training text."""
 
-import io
 import logging
 import re
 from collections.abc import Iterable
@@ -11,10 +10,10 @@ import numpy as np
 from jaxtyping import UInt64
 
 from seq2seq.config.evaluation import unspaced
+from seq2seq.data.encoding import save_array
 from seq2seq.data.splits import source_digests
 from seq2seq.data.text import SIDES, Corpus, read_lines, warn_once
 from seq2seq.errors import UserError
-from seq2seq.files import write_whole
 
 log = logging.getLogger(__name__)
 
@@ -24,9 +23,7 @@ LEARNED = "learned.npy"
 
 def save_learned(path: Path, digests: UInt64[np.ndarray, " N"]) -> None:
     """Write hashes of sources, sorted, each once."""
-    stream = io.BytesIO()
-    np.save(stream, np.unique(digests))
-    write_whole(path, stream.getvalue())
+    save_array(path, np.unique(digests))
 
 
 def read_learned(run: Path) -> UInt64[np.ndarray, " N"]:
@@ -39,10 +36,7 @@ def read_learned(run: Path) -> UInt64[np.ndarray, " N"]:
 
 
 def warn_if_learned(name: str, sources: Iterable[str], learned: UInt64[np.ndarray, " N"]) -> None:
-    """Warn, once for each text, of sources that are in the training text, too.
-
-    Capitals and extra spaces make no difference.
-    """
+    """Warn, once for each text, of sources that were learned, but for case and spaces."""
     seen = np.isin(source_digests(sources), learned)
     if seen.any():
         warn_once(
@@ -52,20 +46,18 @@ def warn_if_learned(name: str, sources: Iterable[str], learned: UInt64[np.ndarra
 
 
 def require_sides(corpus: Corpus) -> None:
-    """Refuse validation or test text of which a side is in the language of the other side.
-
-    The words decide, or the characters in languages without spaces.
-    """
+    """Refuse validation or test text of which a side has the words of the other training side."""
     languages = corpus.source_language, corpus.target_language
-    for number, language in enumerate(languages):
-        characters, side, other = unspaced(language), SIDES[number], SIDES[1 - number]
-        known = {each: _words(getattr(corpus.train, each), characters) for each in SIDES}
+    for side, other, language in zip(SIDES, SIDES[::-1], languages, strict=True):
+        pattern = re.compile(r"\w" if unspaced(language) else r"\w+")
+
+        def words(path: Path, pattern: re.Pattern[str] = pattern) -> set[str]:
+            return {w for line in islice(read_lines(path), 5_000) for w in pattern.findall(line)}
+
+        ours, theirs = (words(getattr(corpus.train, each)) for each in (side, other))
         for name, text in {"valid": corpus.valid, **corpus.tests}.items():
-            path = getattr(text, side)
-            found = _words(path, characters)
-            own, crossed = (
-                len(found & known[each]) / max(len(found), 20) for each in (side, other)
-            )
+            found = words(path := getattr(text, side))
+            own, crossed = (len(found & known) / max(len(found), 20) for known in (ours, theirs))
             if crossed > 0.5 and own < crossed / 2:
                 raise UserError(
                     f"{path} has {crossed:.0%} of its words in common with "
@@ -73,9 +65,3 @@ def require_sides(corpus: Corpus) -> None:
                     f"{getattr(corpus.train, side)}; exchange the {name} or the train files of the "
                     "two languages."
                 )
-
-
-def _words(path: Path, characters: bool) -> set[str]:
-    """Distinct words, or characters, of the first 5,000 lines."""
-    pattern = re.compile(r"\w" if characters else r"\w+")
-    return {word for line in islice(read_lines(path), 5_000) for word in pattern.findall(line)}

@@ -12,13 +12,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2seq.config import DecodingConfig
-from seq2seq.data.vocabulary import BOS, EOS
+from seq2seq.data.vocabulary import BOS, EOS, PAD
 from seq2seq.decoding.decoder_session import (
     DecoderSession,
     Ensemble,
     SearchResult,
     Seen,
-    banned_pieces,
     length_caps,
     length_divisors,
     sentences_to_keep,
@@ -75,7 +74,7 @@ def beam_search(
     # Log-probabilities, N x W; -inf where there is no hypothesis to extend.
     total = torch.zeros(batch, 1, device=device)
     token = torch.full((batch,), BOS, device=device)
-    banned = token.new_tensor(banned_pieces(config))
+    banned = token.new_tensor([PAD, BOS])
 
     def extend(logits: Float[Tensor, "R V"]) -> Extensions:
         operations = choose_operations(device, torch.float32, logits.dtype)

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from seq2seq.config import DecodingConfig
-from seq2seq.data.vocabulary import BOS, PAD, UNK
+from seq2seq.data.vocabulary import BOS, PAD
 from seq2seq.model.decoder import DecoderState
 from seq2seq.model.encoder import Source
 from seq2seq.model.layers import to_float32
@@ -49,15 +49,6 @@ class Ensemble(nn.Module):
         """Number of trainable parameters by part, summed over the models."""
         counts = [model.parameter_counts() for model in self.models]
         return {part: sum(of_model[part] for of_model in counts) for part in counts[0]}
-
-
-@torch.no_grad()
-def average_weights(models: Sequence[TranslationModel]) -> TranslationModel:
-    """Set the weights of the first model to the mean over ``models``; return that model."""
-    # Each parameter comes once, even if two layers share it.
-    for first, *others in zip(*(model.parameters() for model in models), strict=True):
-        first.copy_(torch.stack([first, *others]).mean(dim=0))
-    return models[0]
 
 
 class StepScores(NamedTuple):
@@ -202,11 +193,6 @@ class SearchResult:
     capped: bool
     seen: Seen | None = field(default=None, compare=False)
     """None without ``choices``."""
-
-
-def banned_pieces(config: DecodingConfig) -> list[int]:
-    """Return the ids that search never writes: PAD, BOS and, if forbidden, UNK."""
-    return [PAD, BOS, UNK] if config.forbid_unknown else [PAD, BOS]
 
 
 def length_caps(

@@ -13,7 +13,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 
 from seq2seq.config import TranslateConfig
 from seq2seq.config.evaluation import unspaced
-from seq2seq.data.text import LineWriter, bounded_lines, count_lines, decode_lines, read_lines
+from seq2seq.data.text import LineWriter, count_lines, decode_lines, read_lines
 from seq2seq.decoding.hypothesis import pharaoh
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
@@ -30,7 +30,7 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
     cannot be read or is not UTF-8, or if an output cannot be written. UserError before the first
     line if an output or its ``.part`` is the same file as the input or another output, if a
     ``.part`` holds lines already, if ``n_best`` is above 1 without ``n_best_list``, or if this
-    model cannot write ``alignments`` or replace unknown words.
+    model cannot write ``alignments``.
     """
     _check_attention(translator, config)
     parts = _check_outputs(config)
@@ -40,7 +40,6 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
     found = translator.stream(
         lines,
         config.decoding,
-        prefix=config.prefix,
         attention=config.alignments is not None,
         chunk=config.chunk,
         progress="" if shown else "translating",
@@ -97,7 +96,7 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
 
     A Ctrl-C drops the line being typed or translated. Ctrl-D ends the loop, and so does a Ctrl-C on
     an empty line. Without Python's ``readline``, lines have no history, and any Ctrl-C while typing
-    ends the loop. UserError if this model cannot write ``alignments`` or replace unknown words.
+    ends the loop. UserError if this model cannot write ``alignments``.
     """
     _check_attention(translator, config)
     for stream in (sys.stdin, sys.stdout):  # a terminal may send invalid bytes, or lack characters
@@ -114,9 +113,7 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
         try:
             line = input(f"{translator.source.language}> ")
             typing = False
-            found = translator.translate(
-                line, config.decoding, prefix=config.prefix, attention=links, first_line=number
-            )
+            found = translator.translate(line, config.decoding, attention=links, first_line=number)
         except EOFError:
             print()
             return
@@ -140,8 +137,6 @@ def _check_attention(translator: Translator, config: TranslateConfig) -> None:
     links = config.alignments is not None
     if links:
         translator.require_attention("alignments")
-    if config.decoding.replace_unknown:
-        translator.require_attention("decoding.replace_unknown")
     for each in (translator.source.tokenizer, translator.target.tokenizer) if links else ():
         if each.kind == "sentencepiece" and unspaced(each.language):
             raise UserError(
@@ -185,7 +180,7 @@ def _open_input(source: str) -> tuple[Iterator[str], int | None]:
     if source == "-":
         if sys.stdin is None:
             raise UserError("input=- is standard input, which is closed; set input=FILE.")
-        return decode_lines(bounded_lines(sys.stdin.buffer), "Standard input"), None
+        return decode_lines(sys.stdin.buffer, "Standard input"), None
     path = named_file("input", source, read_twice=False)
     # Counting also finds a bad byte now, not after hours. A named pipe can be read only once.
     return read_lines(path), count_lines(path) if path.is_file() else None

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from reprlib import repr as shortened
 from typing import Any, NamedTuple, TypeVar, overload
@@ -23,13 +23,7 @@ from seq2seq.config.checks import Count, Natural, check
 from seq2seq.data.tokenization import WORD_START, TextCodec
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
 from seq2seq.decoding.beam_search import beam_search
-from seq2seq.decoding.decoder_session import (
-    Ensemble,
-    SearchResult,
-    Seen,
-    average_weights,
-    forced_decode,
-)
+from seq2seq.decoding.decoder_session import Ensemble, SearchResult, Seen, forced_decode
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.device import choose_device, choose_precision, mixed_precision
 from seq2seq.distributed import SINGLE, ProcessGroup
@@ -102,15 +96,13 @@ class Translator:
         checkpoint: str | Path | Sequence[str | Path],
         device: str = "auto",
         precision: str = "auto",
-        average: bool = False,
     ) -> None:
         """Load a checkpoint folder, or the best checkpoint of a run folder.
 
         Args:
-            checkpoint: one folder, or several for an ensemble or average, of equal vocabularies.
+            checkpoint: one folder, or several for an ensemble, of equal vocabularies.
             device: auto | cpu | cuda.
             precision: auto | fp32 | bf16.
-            average: average the weights of several checkpoints, instead of building an ensemble.
 
         Raises:
             UserError: a checkpoint is missing or damaged, the device does not exist, or the
@@ -121,7 +113,7 @@ class Translator:
             raise UserError("checkpoint is an empty list; pass at least one folder.")
         chosen = choose_device(device)
         loaded = [load_checkpoint(Path(path), chosen) for path in paths]
-        vars(self).update(vars(self.of(loaded, precision, average)))
+        vars(self).update(vars(self.of(loaded, precision)))
 
     @classmethod
     def load(cls, *settings: Any, **named: Any) -> "Translator":
@@ -136,19 +128,23 @@ class Translator:
         return made
 
     @classmethod
-    def of(
-        cls, checkpoints: Sequence[Checkpoint], precision: str = "auto", average: bool = False
-    ) -> "Translator":
+    def of(cls, checkpoints: Sequence[Checkpoint], precision: str = "auto") -> "Translator":
         """Build a translator from loaded checkpoints, all on one device."""
-        first = checkpoints[0]
+        first, *others = checkpoints
+        for other, side in product(others, ("source", "target")):
+            if not getattr(first, side).encodes_like(getattr(other, side)):
+                raise UserError(
+                    f"{first.directory} and {other.directory} differ in tokenizer or vocabulary of "
+                    f"the {side} text; use checkpoints trained on one corpus with one tokenization."
+                )
+        models = [checkpoint.model for checkpoint in checkpoints]
         device = next(first.model.parameters()).device
         rounding = choose_precision(precision, device)
-        model = combine(checkpoints, average)
         if device.type == "cpu" and rounding == torch.bfloat16:
-            for each in model.models if isinstance(model, Ensemble) else [model]:
-                each.round_weights()
+            for model in models:
+                model.round_weights()
         return cls.of_parts(
-            model,
+            Ensemble(models) if others else first.model,
             source=first.source,
             target=first.target,
             device=device,
@@ -265,8 +261,6 @@ class Translator:
     def _translate(
         self, text: list[str], config: DecodingConfig, wanted: _Wanted, first_line: int, bar: tqdm
     ) -> list[Hypothesis]:
-        if config.replace_unknown:
-            self.require_attention("replace_unknown")
         read = [self.read(sentence, line) for line, sentence in enumerate(text, first_line)]
         hypotheses = [Hypothesis("", 0.0, 0.0, [], False, source=sentence) for sentence in text]
         batches = _batches([(len(pieces),) for pieces in read], config.batch_size)
@@ -371,8 +365,8 @@ class Translator:
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for pieces in read]
         source = self._padded(ids)
         forced = self.target.vocabulary.encode(wanted.prefix)
-        attend = self.model.attends and (wanted.attention or config.replace_unknown)
-        allowed = len(self.target.vocabulary) - (3 if config.forbid_unknown else 2)
+        attend = self.model.attends and wanted.attention
+        allowed = len(self.target.vocabulary) - 2  # but <pad> and <s>
         choices = min(wanted.choices, allowed) if attend or wanted.choices else None
         results = beam_search(self.model, source, lengths, config, forced, choices)
         hypotheses, tokenizers = [], (self.source.tokenizer, self.target.tokenizer)
@@ -389,9 +383,7 @@ class Translator:
                     attention = result.seen.weights[: len(result.ids), : len(ended)].clone().cpu()
                 if wanted.choices and result.seen:
                     listed = self._listed(result.seen)
-                found = make_hypothesis(
-                    result, self.target, ended, attention, config.replace_unknown, wanted.prefix
-                )
+                found = make_hypothesis(result, self.target, ended, attention, wanted.prefix)
                 found = replace(found, choices=listed, unknown=list(missing), source=texts[place])
                 n_best.append(replace(found, tokenizers=tokenizers) if attend else found)
             hypotheses.append(replace(n_best[0], alternatives=n_best[1:]))
@@ -451,54 +443,20 @@ class Translator:
         return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows]).to(self.device)
 
 
-def combine(checkpoints: Sequence[Checkpoint], average: bool) -> TranslationModel | Ensemble:
-    """Return the model of a single checkpoint, or combine several into an ensemble or average.
-
-    ``average`` averages the weights of checkpoints, which should come from one training. An
-    ensemble averages the probabilities of its models at each step. UserError if tokenizers or
-    vocabularies differ; with ``average``, also if the architectures differ.
-    """
-    first, *others = checkpoints
-    for other in others:
-        for side in ("source", "target"):
-            ours, theirs = getattr(first, side), getattr(other, side)
-            if not ours.encodes_like(theirs):
-                raise UserError(
-                    f"{first.directory} and {other.directory} differ in tokenizer or vocabulary of "
-                    f"the {side} text; use checkpoints trained on one corpus with one tokenization."
-                )
-        if average and first.config.model.shape != other.config.model.shape:
-            raise UserError(
-                f"average=true needs models of equal architecture, but {first.directory} and "
-                f"{other.directory} differ; set average=false for an ensemble."
-            )
-    models = [checkpoint.model for checkpoint in checkpoints]
-    if not others:
-        return first.model
-    return average_weights(models) if average else Ensemble(models)
-
-
 def make_hypothesis(
     result: SearchResult,
     target: TextCodec,
     source_pieces: list[str],
     weights: Float[Tensor, "T S"] | None,
-    replace_unknown: bool,
     prefix: Sequence[str] = (),
 ) -> Hypothesis:
     """Turn a search result into a :class:`Hypothesis`, with its text.
 
     ``source_pieces`` end with ``</s>``. The text begins with ``prefix``, unchanged even where the
-    model reads ``<unk>``. With ``replace_unknown`` and ``weights``, each ``<unk>`` after it is
-    replaced by the source piece with the largest weight.
+    model reads ``<unk>``.
     """
     pieces = target.pieces(result.ids)
     pieces[: len(prefix)] = prefix[: len(pieces)]
-    if weights is not None and replace_unknown:
-        strongest = weights[:, :-1].argmax(dim=1).tolist()  # the end of the sentence is no word
-        for position in range(len(prefix), len(pieces)):
-            if pieces[position] == SPECIALS[UNK]:
-                pieces[position] = source_pieces[strongest[position]]
     # A vocabulary may hold pieces with line ends in them; a hypothesis is always one line.
     text = " ".join(target.tokenizer.detokenize(pieces).splitlines())
     read = [] if weights is None else source_pieces

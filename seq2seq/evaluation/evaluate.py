@@ -17,13 +17,11 @@ from seq2seq.checkpoint import Checkpoint, load_checkpoint, read_config
 from seq2seq.config import DecodingConfig, EvaluateConfig, TrainConfig
 from seq2seq.data.leaks import read_learned, warn_if_learned
 from seq2seq.data.text import ParallelText, content_digest, read_aligned, read_references
-from seq2seq.data.tokenization import SentencePieceTokenizer
 from seq2seq.data.vocabulary import UNK
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
 from seq2seq.distributed import SINGLE, ProcessGroup
 from seq2seq.errors import UserError
-from seq2seq.evaluation.alignment import write_alignment
 from seq2seq.evaluation.folder import GIVEN, SCORES, Evaluation, read_evaluation, write_evaluation
 from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.references import draw_maps, score_references
@@ -44,15 +42,14 @@ def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evalu
 
     With a checkpoint, each search of each test set has a folder, ``<test set>-<search>``, in
     ``config.output`` or else in ``evaluations`` of the run folder. Several checkpoints are
-    evaluated as an ensemble or average: the folder's name then ends in ``-ensemble2`` or the like,
+    evaluated as an ensemble: the folder's name then ends in ``-ensemble2`` or the like,
     and the run folder is that of the first checkpoint. The evaluations are returned test set by
     test set, in the order of ``EvaluateConfig.searches``. Translations that a folder already holds
     are scored again, but not made again. The processes of ``group`` divide the sentences. The first
     process writes; the others return [].
 
     UserError if a checkpoint, test set or text does not exist, if checkpoints do not fit together,
-    if texts do not align, if ``no_unk`` is set for a model of subwords, if ``gold`` is set for a
-    model without attention, or if a folder holds the evaluation of another system, text or search.
+    if texts do not align, or if a folder holds the evaluation of another system, text or search.
     """
     if config.hypotheses is not None:
         return [_evaluate_given(config)] if group.is_first else []
@@ -81,22 +78,19 @@ def _evaluate_system(config: EvaluateConfig, system: "_System") -> list[Evaluati
             log.info("%s: the model's vocabularies lack %.0f%% of the pieces.", name, 100 * share)
         for evaluation in system.evaluate(name, text, sides[name], lines[name]):
             log.info("%s: BLEU %.2f", evaluation.directory, evaluation.overall.bleu or 0.0)
-            gold = text.alignments if system.translator.model.attends else None
-            batch_size, required = config.decoding.batch_size, config.gold is not None
-            write_alignment(evaluation, system.translator, gold, batch_size, required)
             evaluations.append(evaluation)
     return evaluations
 
 
 @dataclass(frozen=True)
 class _System:
-    """The system under evaluation: one checkpoint, an ensemble, or a weight average."""
+    """The system under evaluation: one checkpoint, or an ensemble."""
 
     config: EvaluateConfig
     translator: Translator
     checkpoints: list[Checkpoint]
     suffix: list[str]
-    """Suffix of folder names: ``["ensemble2"]`` or ``["average3"]``; [] for a single checkpoint."""
+    """Suffix of folder names: ``["ensemble2"]`` or the like; [] for a single checkpoint."""
 
     @classmethod
     def load(cls, config: EvaluateConfig) -> "_System":
@@ -107,17 +101,9 @@ class _System:
         scoring = config.evaluation.for_languages(corpus.source, corpus.target)
         signatures(scoring.tokenize)  # a missing tokenizer is found before any work
         config = replace(config, evaluation=scoring)
-        translator = Translator.of(checkpoints, config.precision, config.average)
+        translator = Translator.of(checkpoints, config.precision)
         translator.as_written = True
-        if config.no_unk and isinstance(translator.source.tokenizer, SentencePieceTokenizer):
-            raise UserError(
-                f"no_unk=true needs a vocabulary of words, but {checkpoints[0].directory} has one "
-                "of subwords; remove no_unk."
-            )
-        if config.gold is not None:
-            translator.require_attention("gold")
-        kind = "average" if config.average else "ensemble"
-        suffix = [f"{kind}{len(paths)}"] if len(paths) > 1 else []
+        suffix = [f"ensemble{len(paths)}"] if len(paths) > 1 else []
         system = cls(config, translator, checkpoints, suffix)
         if config.output is None and system.output.is_symlink():  # in a stranger's run folder
             raise UserError(f"{system.output} is a link and is not followed; set output=FOLDER.")

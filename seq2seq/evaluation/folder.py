@@ -11,8 +11,6 @@ sentences.json
 scores.json
     scores by length, signatures and settings, the record of how the hypotheses were made, and
     the SHA-256 of the files above, which are written first
-alignment.json
-    only with gold links: scores of the attention as word alignment, written after all other files
 """
 
 import io
@@ -27,7 +25,7 @@ import numpy as np
 from jaxtyping import Int
 
 from seq2seq.config import DecodingConfig, EvaluationConfig, check, from_json
-from seq2seq.data.text import bounded_lines, decode_lines
+from seq2seq.data.text import decode_lines
 from seq2seq.errors import UserError
 from seq2seq.evaluation import lengths
 from seq2seq.evaluation.lengths import ALL, ScoreRow
@@ -71,9 +69,8 @@ class Evaluation:
 
     @cached_property
     def pools(self) -> dict[str, Pool]:
-        scored = self.texts.reference_scores
         sizes = source_lengths(self.texts.sources, self.settings.unit)
-        return lengths.length_pools(sizes, self.settings, scored.known if scored else None)
+        return lengths.length_pools(sizes, self.settings)
 
     @cached_property
     def rows(self) -> list[ScoreRow]:
@@ -213,7 +210,7 @@ def _evaluation(directory: Path, content: dict[str, Any], others: list[str]) -> 
 def _plain_lines(path: Path) -> list[str]:
     """Read the lines of a text; unpacked, a stranger's file could fill memory."""
     with path.open("rb") as stream:
-        return list(decode_lines(bounded_lines(stream), str(path)))
+        return list(decode_lines(stream, str(path)))
 
 
 def _counts(path: Path, name: str, shape: tuple[int, int]) -> Int[np.ndarray, "N C"]:

@@ -14,7 +14,7 @@ from seq2seq.evaluation.scores import bleu, bucket_members, source_lengths
 from seq2seq.evaluation.significance import FEW, Interval, Pool, Samples
 from seq2seq.evaluation.translations import Counts, ReferenceScores, Translations
 
-ALL, KNOWN = "all", "no unknown words"
+ALL = "all"
 ENDS = SHORT, LONG = "short", "long"
 """Labels of pools that are not buckets. The pools ``ENDS`` overlap with the buckets, and have no
 :class:`ScoreRow`."""
@@ -29,7 +29,7 @@ class ScoreRow:
 
     words: str
     """Label of the sentences: their source length in the unit of the settings, such as ``11-20`` or
-    ``61+``; otherwise ``all`` or ``no unknown words``."""
+    ``61+``; otherwise ``all``."""
     sentences: int
     bleu: float | None = None
     """Corpus BLEU over these sentences (their counts summed, never a mean of sentence scores)."""
@@ -78,21 +78,15 @@ def lines_by_length(sources: Sequence[str], config: EvaluationConfig, most: int)
     return sorted(chosen)
 
 
-def length_pools(
-    lengths: Int[np.ndarray, "N"], config: EvaluationConfig, known: Sequence[bool] | None = None
-) -> dict[str, Pool]:
+def length_pools(lengths: Int[np.ndarray, "N"], config: EvaluationConfig) -> dict[str, Pool]:
     """Pools by label: buckets of source length from short to long, ``ALL``, ``SHORT`` and ``LONG``.
 
-    ``lengths`` are those of the sources, in ``config.unit``. ``known`` says for each sentence if
-    all its words are known. If some sentences have unknown words, a last pool ``KNOWN`` holds the
-    sentences that have none (Bahdanau et al. 2014, Table 1).
+    ``lengths`` are those of the sources, in ``config.unit``.
     """
     members = bucket_members(lengths, config.edges)
     members |= {ALL: np.ones(len(lengths), dtype=bool)}
     short, long = config.ends
     members |= {SHORT: lengths <= short, LONG: lengths > long}
-    if known is not None and not all(known):
-        members[KNOWN] = np.array(known)
     return {
         label: Pool(chosen, 0 if label == ALL else number, config.bootstrap, config.seed)
         for number, (label, chosen) in enumerate(members.items(), start=1)
@@ -174,21 +168,3 @@ def reference_loss(scored: ReferenceScores | None, chosen: Int[np.ndarray, "M"])
     losses, pieces = reference_losses(scored)[chosen].T
     loss = math.fsum(losses)
     return loss / pieces.sum() if pieces.any() and math.isfinite(loss) else None
-
-
-def known_bits(
-    pool: Pool, losses: Float[np.ndarray, "K N 2"], without: Float[np.ndarray, "L N 2"]
-) -> Samples:
-    """Bits per reference piece by which the source lowers the loss.
-
-    They are the loss of a system that sees nothing of the source (``without``) minus ``losses``.
-    Both arguments have the values of :func:`reference_losses` for each seed. A pool without pieces
-    has 0 bits.
-    """
-    return bits_per_piece(pool, without) - bits_per_piece(pool, losses)
-
-
-def bits_per_piece(pool: Pool, losses: Float[np.ndarray, "K N 2"]) -> Samples:
-    """Loss in bits per reference piece; ``losses`` are those of :func:`reference_losses`."""
-    columns = losses / [np.log(2), 1]
-    return pool.estimate(columns, lambda sums: sums[..., 0] / np.maximum(sums[..., 1], 1))

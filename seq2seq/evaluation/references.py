@@ -7,15 +7,8 @@ This module computes it for each line of any test set. It needs no search.
 import math
 from collections.abc import Iterable, Sequence
 
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
-from seq2seq.data.tokenization import SentencePieceTokenizer
-from seq2seq.data.vocabulary import UNK
-from seq2seq.decoding.hypothesis import Link, WordAttention, attention_by_word, strongest_links
-from seq2seq.decoding.translator import ForcedPair, Translator
-from seq2seq.errors import UserError
+from seq2seq.decoding.hypothesis import attention_by_word
+from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
 
 READING = "reading known translations"
@@ -26,69 +19,13 @@ def score_references(
     translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
 ) -> ReferenceScores:
     """Score each reference given its source; see :meth:`Translator.force`."""
-    count, attends = len(sources), translator.model.attends
-    log_probabilities: list[float | None] = [None] * count
-    pieces = [0] * count
-    losses: list[list[float]] = [[] for _ in sources]
-    entropies: list[float | None] = [None] * count
-    distances: list[float | None] = [None] * count
+    log_probabilities: list[float | None] = [None] * len(sources)
+    pieces = [0] * len(sources)
     for forced in translator.force(sources, references, batch_size, READING):
         value = float(forced.log_probabilities.double().sum())
         pieces[forced.line] = len(forced.target)
         log_probabilities[forced.line] = value if math.isfinite(value) else None
-        if math.isfinite(value):
-            losses[forced.line] = [round(-p, 4) for p in forced.log_probabilities.tolist()]
-        if attends:
-            entropies[forced.line] = attention_entropy(forced.weights)
-            distances[forced.line] = off_diagonal(forced.weights)
-    known = None
-    if not isinstance(translator.source.tokenizer, SentencePieceTokenizer):
-        known = [
-            UNK not in [*translator.source.encode(source), *translator.target.encode(reference)]
-            for source, reference in zip(sources, references, strict=True)
-        ]
-    focus = (entropies, distances) if attends else (None, None)
-    return ReferenceScores(log_probabilities, pieces, known, losses, *focus)
-
-
-def attention_entropy(weights: Float[Tensor, "T S"]) -> float:
-    """Entropy of the attention weights in nats, the mean over target pieces."""
-    return float(torch.special.entr(_shares(weights)).sum(dim=1).mean())
-
-
-def off_diagonal(weights: Float[Tensor, "T S"]) -> float:
-    """Distance of attention from the diagonal, see :class:`ReferenceScores`."""
-    target, source = (torch.linspace(0, 1, size) for size in weights.shape)
-    distance = (target[:, None] - source).abs()
-    return float((_shares(weights) * distance).sum(dim=1).mean())
-
-
-def _shares(weights: Float[Tensor, "T S"]) -> Float[Tensor, "T S"]:
-    """Normalise each row of attention weights to sum to 1 (rows of ``local_p`` sum to less)."""
-    return weights / weights.sum(dim=1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
-
-
-def reference_links(
-    translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
-) -> list[list[Link]]:
-    """Link each reference word to the source word with its largest attention weight.
-
-    Words are those between spaces. UserError if the model cuts a line into another
-    number of words.
-    """
-    links: list[list[Link]] = [[] for _ in sources]
-    for forced in translator.force(sources, references, batch_size, READING):
-        texts = sources[forced.line], references[forced.line]
-        by_word = _by_word(translator, forced, *texts)
-        for words, text in zip((by_word.source, by_word.target), texts, strict=True):
-            if len(words) != len(text.split()):
-                raise UserError(
-                    f'The model cuts line {forced.line + 1}, "{text[:40]}", into {len(words)} '
-                    f"words, but links need the {len(text.split())} words between spaces; use a "
-                    "model of tokenization=whitespace, or sentencepiece, which keeps most words."
-                )
-        links[forced.line] = strongest_links(by_word.weights)
-    return links
+    return ReferenceScores(log_probabilities, pieces)
 
 
 def draw_maps(
@@ -104,16 +41,14 @@ def draw_maps(
     sources, hypotheses = (
         [side[line] for line in numbers] for side in (texts.sources, texts.hypotheses)
     )
-    maps = []
+    tokenizers, maps = (translator.source.tokenizer, translator.target.tokenizer), []
     for forced in translator.force(sources, hypotheses, batch_size, READING):
-        by_word = _by_word(translator, forced, sources[forced.line], hypotheses[forced.line])
+        pieces = [
+            tokenizer.tokenize(side[forced.line])
+            for tokenizer, side in zip(tokenizers, (sources, hypotheses), strict=True)
+        ]
+        by_word = attention_by_word(forced.weights[:-1], pieces, tokenizers)
         weights = [[round(weight, 4) for weight in row] for row in by_word.weights.tolist()]
         source = by_word.source[: by_word.weights.shape[1]]
         maps.append(AttentionMap(numbers[forced.line], source, by_word.target, weights))
     return maps
-
-
-def _by_word(translator: Translator, forced: ForcedPair, source: str, target: str) -> WordAttention:
-    tokenizers = translator.source.tokenizer, translator.target.tokenizer
-    pieces = [one.tokenize(text) for one, text in zip(tokenizers, (source, target), strict=True)]
-    return attention_by_word(forced.weights[:-1], pieces, tokenizers)

@@ -9,7 +9,7 @@ from sacrebleu.utils import DATASETS, SACREBLEU_DIR, get_reference_files, get_so
 
 from seq2seq.config import CorpusConfig, EvaluateConfig, FilesCorpus, Multi30kCorpus, nearest
 from seq2seq.data.corpora import load_test_sets
-from seq2seq.data.text import ParallelText, content_digest, find_test_names, find_text
+from seq2seq.data.text import ParallelText, content_digest, find_texts
 from seq2seq.errors import UserError
 from seq2seq.files import named_file
 from seq2seq.record import TrainingRecord
@@ -44,10 +44,9 @@ def find_test_sets(
 
 
 def given_text(config: EvaluateConfig) -> ParallelText:
-    """Text whose files are named by the settings ``source``, ``reference`` and ``gold``."""
+    """Text whose files are named by the settings ``source`` and ``reference``."""
     first, *more = (named_file("reference", path) for path in config.reference)
-    gold = named_file("gold", config.gold) if config.gold else None
-    return ParallelText(named_file("source", str(config.source)), first, gold, tuple(more))
+    return ParallelText(named_file("source", str(config.source)), first, tuple(more))
 
 
 def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
@@ -56,8 +55,9 @@ def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
     If ``directory`` has test files, the kind becomes ``files``, except for Multi30k.
     """
     source, target = corpus.source, corpus.target
-    names = find_test_names(Path(directory), [source, target])
-    if names and not isinstance(corpus, Multi30kCorpus):  # its test sets are fixed
+    names = find_texts(Path(directory), (source, target))
+    tests = any(name.startswith("test") for name in names)
+    if tests and not isinstance(corpus, Multi30kCorpus):  # its test sets are fixed
         return FilesCorpus(source=source, target=target, directory=directory)
     return replace(corpus, directory=directory)
 
@@ -73,7 +73,7 @@ def _require_unseen(
     if isinstance(corpus, FilesCorpus) and not corpus.test_pairs:
         return
     folder = next(iter(tests.values())).source.parent
-    train, _ = find_text(folder, "train", (corpus.source, corpus.target))
+    train = find_texts(folder, (corpus.source, corpus.target)).get("train")
     if train is None or folder == Path(corpus.directory or ""):
         return
     digest = content_digest(train.source)
@@ -107,15 +107,15 @@ def _fetch(name: str, corpus: CorpusConfig, tests: Collection[str]) -> ParallelT
             f"delete {Path(SACREBLEU_DIR, name)} if its files are damaged."
         ) from None
     first, *more = map(Path, references)
-    return ParallelText(Path(source), first, None, tuple(more))
+    return ParallelText(Path(source), first, tuple(more))
 
 
 def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str, ParallelText]:
     """Find the two files of each text, in the languages of ``corpus``; plain, .gz or .xz.
 
     ``paths`` is name -> path without the language: ``texts/news`` for texts/news.en and
-    texts/news.fr. Gold word links are in the file with the ending ``.align``. UserError if a file
-    is missing, or if a name is empty, has a slash or begins with test.
+    texts/news.fr. UserError if a file is missing, or if a name is empty, has a slash or begins
+    with test.
     """
     texts = {}
     for name, path in paths.items():
@@ -124,12 +124,11 @@ def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str,
                 f"test_texts.{name} is not allowed as a name; use a word without slashes that does "
                 "not begin with test (the corpus's own test sets have such names)."
             )
-        folder, stem = Path(path).parent, Path(path).name
-        text, missing = find_text(folder, stem, (corpus.source, corpus.target))
-        if text is None:
+        found = find_texts(Path(path).parent, (corpus.source, corpus.target))
+        if Path(path).name not in found:
             raise UserError(
-                f"test_texts.{name}={path}: there is no {folder / missing[0]}, nor this file "
-                "with .gz or .xz; set the path of the two files without their language codes."
+                f"test_texts.{name}={path}: {path}.{corpus.source} or {path}.{corpus.target} is "
+                "missing; set the path of the two files without their language codes."
             )
-        texts[name] = text
+        texts[name] = found[Path(path).name]
     return texts

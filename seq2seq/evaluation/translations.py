@@ -6,30 +6,19 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from seq2seq.config import EvaluationConfig, Natural
+from seq2seq.config import EvaluationConfig, Natural, Stored
 from seq2seq.evaluation.scores import bleu_counts, chrf_counts, signatures
 
 
 @dataclass(frozen=True)
-class ReferenceScores:
-    """Losses and attention of a test set's references, line by line, from forced decoding."""
+class ReferenceScores(Stored):
+    """Losses of a test set's references, line by line, from forced decoding."""
 
     log_probabilities: list[float | None]
     """Log-probability of each reference, its end included, in nats; None if it is not finite, or if
     the source or reference is blank."""
     pieces: list[Natural]
     """Number of pieces of each reference, its end included; 0 if source or reference is blank."""
-    known: list[bool] | None
-    """Whether all words of source and reference are known; None for a vocabulary of subwords."""
-    piece_losses: list[list[float]]
-    """Negative log-likelihood of each piece, in nats; [] where ``log_probabilities`` is None."""
-    entropy: list[float | None] | None
-    """Entropy of the attention in nats, the mean over the pieces of a reference: 0 if all weight is
-    on one source piece, log S if S source pieces have equal weights. None without attention."""
-    off_diagonal: list[float | None] | None
-    """Distance of attention from the diagonal: the mean, over the pieces of a reference, of |source
-    position - target position| weighted by attention. Positions are scaled to [0, 1]. Attention on
-    the diagonal has 0; uniform attention over a long sentence has 1/3. None without attention."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +49,7 @@ class Translations:
     log_probabilities: list[float | None] = field(default_factory=list)
     """Log-probability (nats) of each hypothesis, None if not finite; [] for ``hypotheses=FILE``."""
     reference_scores: ReferenceScores | None = None
-    """Losses of the references, and attention; None for ``hypotheses=FILE``, which has no model."""
+    """Losses of the references; None for ``hypotheses=FILE``, which has no model."""
     maps: list[AttentionMap] = field(default_factory=list)
     """Attention maps of a few lines; [] without attention, and for ``hypotheses=FILE``."""
     more_references: list[list[str]] = field(default_factory=list)

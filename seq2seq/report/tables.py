@@ -7,12 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq.config import flatten
-from seq2seq.data.text import SIDES
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.lengths import ALL, FEW, ScoreRow
-from seq2seq.evaluation.recall import LETTERS, SHARE
+from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.significance import TIE, Interval, PairedComparison
 
 DAGGER = "†"
@@ -96,6 +93,10 @@ def heading(comparison: Comparison) -> str:
     return " · ".join(part for part in parts if part) or "test set"
 
 
+def title(comparison: Comparison) -> str:
+    return f"BLEU by source length: {heading(comparison)}, {comparison.sentences:,} sentences"
+
+
 def evaluation_table(evaluation: Evaluation) -> Table:
     """Table of one evaluation by source length; columns without values are left out."""
     rows = [row for row in evaluation.rows_with_intervals() if row.sentences]
@@ -113,25 +114,6 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     share = percent(evaluation.settings.confidence)
     caption = f"{evaluation.directory}, {share} bootstrap intervals"
     return Table(caption, list(columns), [list(row) for row in zip(*columns.values(), strict=True)])
-
-
-def unknown_words_table(pairs: Sequence[tuple[Evaluation, Evaluation]]) -> Table:
-    """Table like Table 1 of Bahdanau, Cho & Bengio 2014: BLEU with and without unknown words.
-
-    A pair has two evaluations of one search; the second forbids ``<unk>``. The table has BLEU of
-    the first on all sentences, and BLEU of the second on the sentences that have no unknown word in
-    source or reference.
-    """
-    rows = []
-    for search, without_unknown in pairs:
-        row = [f"{search.record.test_set}, {search.record.search}"]
-        scores = {score.words: score for score in search.rows_with_intervals()}
-        # The last row has the sentences without unknown words, or all if no word is unknown.
-        for shown in (scores[ALL], without_unknown.rows_with_intervals()[-1]):
-            row += [f"{shown.sentences:,}", score_text(shown)]
-        rows.append(row)
-    caption = "BLEU of all sentences, and, with <unk> forbidden, of those without unknown words"
-    return Table(caption, ["test set, search", "n", "All", "n known", "No UNK"], rows)
 
 
 def bleu_table(comparison: Comparison) -> Table:
@@ -238,50 +220,11 @@ def detail_tables(comparison: Comparison) -> list[Table]:
     return tables
 
 
-def recall_tables(comparison: Comparison) -> list[Table]:
-    """Tables of the recall of content words; [] if the comparison has none."""
-    (_, long), unit, tables = comparison.settings.ends, comparison.settings.unit, []
-    captions = {
-        "length": ("by source length", f"source {unit}"),
-        "place, long sources": (
-            f"by place in the reference; sources above {long} {unit}",
-            "tenth of the reference",
-        ),
-        "training": ("by count in the training text", "count"),
-    }
-    for key, (caption, heading) in captions.items():
-        if (recall := comparison.recall.get(key)) is None:
-            continue
-        rows = [
-            [label, f"{recall.words[index]:,}"]
-            + [interval_text(of[index], 2) for of in recall.systems.values()]
-            for index, label in enumerate(recall.groups)
-            if recall.words[index]
-        ]
-        if recall.contrast:
-            contrasts = [with_interval(one, 2) for one in recall.contrast.values()]
-            rows.append(["middle minus ends", "", *contrasts])
-        header = [heading, "words", *recall.systems]
-        tables.append(Table(f"Content words found, {caption}", header, rows))
-    return tables
-
-
 def half_length_table(comparison: Comparison) -> list[Table]:
-    """Table of half-lengths and known bits of each system; [] if no system has a trend."""
-    systems = [system for system in comparison.systems if system.trend]
-    if not systems:
-        return []
-    (short, long), unit = comparison.settings.ends, comparison.settings.unit
-    header = ["system", f"half-length in {unit}, BLEU"]
-    rows = [[s.name, interval_text(s.trend.half_length)] for s in systems if s.trend]
-    if any(system.known_bits for system in systems):
-        header += [f"known bits, up to {short} {unit}", f"above {long}"]
-        header += ["half-length, bits per piece"]
-        for row, system in zip(rows, systems, strict=True):
-            bits = system.known_bits
-            found = [bits.short, bits.long, bits.half_length] if bits else []
-            row += [*map(interval_text, found)] or ["–"] * 3
-    return [Table("How far does it reach?", header, rows)]
+    """Table of the half-length of each system; [] if there are none."""
+    header = ["system", f"half-length in {comparison.settings.unit}, BLEU"]
+    rows = [[s.name, interval_text(s.half_length)] for s in comparison.systems if s.half_length]
+    return [Table("How far does it reach?", header, rows)] if rows else []
 
 
 def gap_cells(paired: PairedComparison | None, trials: int) -> list[str]:
@@ -308,65 +251,32 @@ def score_text(row: ScoreRow) -> str:
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """Notes on how to read the tables of this comparison, in Markdown."""
-    settings, unit = comparison.settings, comparison.settings.unit
+    """Notes, in Markdown: how to read the tables, how the systems differ, how they are scored."""
+    settings, systems = comparison.settings, comparison.systems
     remarks = [
-        f"Rows: source length in {unit} {'between' if unit == 'words' else 'without'} spaces. "
         f"Brackets: {percent(settings.confidence)} bootstrap intervals over sentences, and over "
-        f"seeds where there are several ({settings.bootstrap:,} resamples)."
+        f"seeds where there are several ({settings.bootstrap:,} resamples). Parentheses: lowest "
+        "and highest seed. Of the two p-values read that of randomisation, which holds for few "
+        "sentences, too; neither is corrected for the number of rows. Half-length: source length "
+        "at which BLEU is half that on the shortest sources; ∞: above the longest. "
+        f"{DAGGER}: fewer than {FEW} sentences, too few to conclude from."
     ]
-    if any(len(system.seeds) > 1 for system in comparison.systems):
-        remarks.append("Scores are means over seeds; parentheses: lowest and highest seed.")
-    trained = [system for system in comparison.systems if system.seeds != [None]]
-    if once := [system.name for system in trained if len(system.seeds) == 1]:
-        which = "per system" if len(once) == len(trained) else f"of {', '.join(once)}"
-        remarks.append(f"One seed {which}; the intervals do not cover seed variance.")
-    if comparison.gaps:
-        measured = {gap.system: gap.baseline for gap in comparison.gaps}
-        pairs = ", ".join(f"{system} minus {baseline}" for system, baseline in measured.items())
-        remarks.append(
-            f"Gaps: {pairs}, with paired bootstrap intervals. Two p-values: of the paired "
-            "bootstrap, too small for few sentences, and of two-sided paired approximate "
-            "randomisation. Read the second one; it holds the trained models fixed. Neither is "
-            "corrected for the number of rows. Difference in differences, with limits fixed in "
-            f"advance: gap above {settings.ends[1]} source {unit} minus gap up to "
-            f"{settings.ends[0]}."
-        )
-    if any(system.trend for system in comparison.systems):
-        remarks.append(
-            f"Half-length: number of source {unit} at which a score is half that on the shortest "
-            "sources; ∞: more than the longest sources have. Known bits: loss of a system that "
-            "sees nothing of the source minus loss of this system, in bits per reference."
-        )
-    if comparison.recall:
-        several = len(comparison.systems[0].first.texts.all_references) > 1
-        remarks.append(
-            f"Content words: words of more than {LETTERS} letters that their "
-            f"{'first ' * several}reference has once "
-            f"and at most {percent(SHARE)} of the references have. Found: the share that the "
-            "translations contain. Middle minus ends: tenths 4 to 7 minus the first and the last."
-        )
-    growths = [gap.difference_in_differences for gap in comparison.gaps]
-    few = any(growth and growth.few for growth in growths)
-    if few or any(row.few for row in comparison.systems[0].rows):
-        remarks.append(f"{DAGGER} fewer than {FEW} sentences: too few to conclude from.")
-    if comparison.empty_sources:
-        remarks.append(f"The first row includes {comparison.empty_sources} empty source line(s).")
-    if comparison.config_differences:
-        listed = []
-        for key, values in comparison.config_differences.items():
-            texts = [f"{name}: {' or '.join(map(str, each))}" for name, each in values.items()]
-            listed.append(f"`{key}` ({', '.join(texts)})")
+    if once := [s.name for s in systems if len(s.seeds) == 1 and s.seeds != [None]]:
+        remarks.append(f"One seed: {', '.join(once)}. The intervals do not cover seed variance.")
+    for system in systems:
+        if cut := max(evaluation.record.cut_sources for evaluation in system.evaluations):
+            remarks.append(
+                f"{system.name}: {cut:,} of {comparison.sentences:,} sources have more pieces than "
+                "tokenization.max_pieces allows; only their beginning was translated."
+            )
+    listed = []
+    for key, values in comparison.config_differences.items():
+        texts = [f"{name}: {' or '.join(map(str, each))}" for name, each in values.items()]
+        listed.append(f"`{key}` ({', '.join(texts)})")
+    if listed:
         remarks.append(f"The configurations differ in {'; '.join(listed)}.")
-    cut = flatten(comparison.systems[0].first.record.config or {})
-    if cut.get("tokenization.kind") == "sentencepiece":
-        rules = [cut.get(f"tokenization.{side}_normalization") for side in SIDES]
-        remarks.append(f"Subwords: the source normalised by {rules[0]}, the target by {rules[1]}.")
-    remarks.append(
-        "; ".join(f"{name}: sacreBLEU `{text}`" for name, text in comparison.signatures.items())
-        + "."
-    )
-    return remarks
+    scores = [f"{name}: sacreBLEU `{text}`" for name, text in comparison.signatures.items()]
+    return [*remarks, "; ".join(scores) + "."]
 
 
 # -- format of numbers: rounding never changes what a number says ---------------------------------

@@ -24,15 +24,15 @@ class _Adam(torch.optim.Adam):
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
-    """Build Adam (Kingma & Ba 2015), Adadelta (Zeiler 2012, the paper's choice) or SGD."""
+    """Build Adam (Kingma & Ba 2015), Adadelta (Zeiler 2012) with the paper's constants, or SGD."""
     parameters = [p for p in model.parameters() if p.requires_grad]
-    common: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
+    rate = config.learning_rate
     if config.kind == "adam":
         first, second = config.betas
-        return _Adam(parameters, betas=(first, second), eps=config.epsilon, fused=True, **common)
+        return _Adam(parameters, lr=rate, betas=(first, second), eps=1e-8, fused=True)
     if config.kind == "adadelta":
-        return torch.optim.Adadelta(parameters, rho=config.rho, eps=config.epsilon, **common)
-    return torch.optim.SGD(parameters, momentum=config.momentum, **common)
+        return torch.optim.Adadelta(parameters, lr=rate, rho=0.95, eps=1e-6)
+    return torch.optim.SGD(parameters, lr=rate)
 
 
 def clipped_step(
@@ -74,9 +74,7 @@ class LearningRate:
     - linear: min(1, (n + 1 - u) / (n + 1 - w)), where n is ``updates``
     - inverse_sqrt: min(1, sqrt(w / u))
 
-    ``updates`` is the expected number of updates, computed from the length of the first epoch. With
-    batches of tokens, later epochs may be longer. Under linear, updates after n keep the rate of
-    update n.
+    ``updates`` is the number of updates, computed from the length of an epoch.
     """
 
     optimizer: torch.optim.Optimizer

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 MAY_CHANGE = {
     "always": (
-        *("baseline", "data", "output", "evaluation", "tokenization.workers"),
+        *("baseline", "data", "output", "evaluation"),
         *("corpus.mirror", "corpus.directory", "training.device", "training.logger"),
         *("training.log_every", "training.save_minutes", "training.keep_epochs"),
     ),

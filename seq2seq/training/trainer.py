@@ -80,7 +80,7 @@ class Trainer:
             self.model, self.device, self.precision, training.label_smoothing
         )
         self.optimizer = build_optimizer(self.model, training.optimizer)
-        self.plan = BatchPlan(data.train, training.batch_size, training.batch_unit, config.seed)
+        self.plan = BatchPlan(data.train, training.batch_size, config.seed)
         self._epoch_length = len(self._updates(0))
         self._most_updates = min(
             training.max_epochs * self._epoch_length, training.max_updates or sys.maxsize

@@ -59,7 +59,7 @@ class Validator:
 
     def __post_init__(self) -> None:
         data, count = self.data, self.config.dev_bleu_sentences
-        self.plan = BatchPlan(data.valid, BATCH, "sentences", seed=0, shuffle=False)
+        self.plan = BatchPlan(data.valid, BATCH, seed=0, shuffle=False)
         self.sources = list(islice(read_lines(data.corpus.valid.source), count))
         self.references = list(islice(read_lines(data.corpus.valid.target), count))
         self.scoring = self.scoring.for_languages(data.source.language, data.target.language)

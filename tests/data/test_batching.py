@@ -74,39 +74,26 @@ def test_collate_equals_the_slow_reference(sentences, data):
     assert {tensor.dtype for tensor in batch} == {torch.int64}
 
 
-UNITS = st.sampled_from(["sentences", "tokens"])
 LENGTHS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=200)
 
 
-@given(LENGTHS, st.integers(1, 70), UNITS, st.booleans(), st.integers(0, 3))
-def test_every_pair_comes_once_within_the_bound(lengths, size, unit, shuffle, epoch):
+@given(LENGTHS, st.integers(1, 70), st.booleans(), st.integers(0, 3))
+def test_every_pair_comes_once_within_the_bound(lengths, size, shuffle, epoch):
     pairs = pairs_of_lengths(*np.array(lengths).T)
-    batches = BatchPlan(pairs, size, unit, seed=7, shuffle=shuffle).epoch(epoch)
+    batches = BatchPlan(pairs, size, seed=7, shuffle=shuffle).epoch(epoch)
     assert sorted(np.concatenate(batches).tolist()) == list(range(len(pairs)))
-    if unit == "sentences":
-        *full, last = sorted(map(len, batches), reverse=True)
-        assert set(full) <= {size}
-        assert 0 < last <= size
-        return
-    for batch in batches:
-        cells = len(batch) * (pairs.target_lengths[batch].max() + 1)
-        assert cells <= size or len(batch) == 1
+    *full, last = sorted(map(len, batches), reverse=True)
+    assert set(full) <= {size}
+    assert 0 < last <= size
 
 
-def test_a_batch_of_tokens_may_be_full():
-    pairs = pairs_of_lengths(np.full(6, 3), np.full(6, 4))
-    assert [len(batch) for batch in BatchPlan(pairs, 10, "tokens", seed=1).epoch(0)] == [2, 2, 2]
-
-
-@pytest.mark.parametrize("unit", ["sentences", "tokens"])
-def test_the_order_is_a_function_of_seed_and_epoch(unit):
+def test_the_order_is_a_function_of_seed_and_epoch():
     pairs = random_pairs(500)
-    size = {"sentences": 16, "tokens": 400}[unit]
 
     def order(seed, epoch):
-        return [batch.tolist() for batch in BatchPlan(pairs, size, unit, seed).epoch(epoch)]
+        return [batch.tolist() for batch in BatchPlan(pairs, 16, seed).epoch(epoch)]
 
-    plan = BatchPlan(pairs, size, unit, seed=1)
+    plan = BatchPlan(pairs, 16, seed=1)
     plan.epoch(5)  # what was asked before does not matter
     assert [batch.tolist() for batch in plan.epoch(2)] == order(1, 2)
     assert order(1, 2) != order(1, 3)
@@ -116,7 +103,7 @@ def test_the_order_is_a_function_of_seed_and_epoch(unit):
 
 def test_companions_and_lengths_are_mixed_from_epoch_to_epoch():
     pairs = random_pairs(4_000)
-    plan = BatchPlan(pairs, 32, "sentences", seed=1)
+    plan = BatchPlan(pairs, 32, seed=1)
     for pair in range(5):
         companions: set[int] = set()
         for epoch in range(20):
@@ -128,20 +115,19 @@ def test_companions_and_lengths_are_mixed_from_epoch_to_epoch():
 
 def test_evaluation_batches_are_the_same_in_every_epoch_and_sorted_by_length():
     pairs = random_pairs(3_000)
-    plan = BatchPlan(pairs, 64, "sentences", seed=1, shuffle=False)
+    plan = BatchPlan(pairs, 64, seed=1, shuffle=False)
     first, second = plan.epoch(0), plan.epoch(9)
     assert [batch.tolist() for batch in first] == [batch.tolist() for batch in second]
     means = [pairs.source_lengths[batch].mean() for batch in first]
     assert np.corrcoef(means, np.arange(len(means)))[0, 1] > 0.95
 
 
-@pytest.mark.parametrize(("unit", "size"), [("sentences", 64), ("tokens", 2_000)])
 @pytest.mark.parametrize("related", [True, False])
 @pytest.mark.parametrize("shuffle", [True, False])
-def test_less_than_a_tenth_is_padding(unit, size, related, shuffle):
+def test_less_than_a_tenth_is_padding(related, shuffle):
     """Of the cells of both matrices of ``collate``, whose targets have an EOS, too."""
     pairs = random_pairs(15_000, related=related)
     sides = pairs.source_lengths, pairs.target_lengths + 1
-    batches = BatchPlan(pairs, size, unit, seed=1, shuffle=shuffle).epoch(0)
+    batches = BatchPlan(pairs, 64, seed=1, shuffle=shuffle).epoch(0)
     cells = sum(len(batch) * int(side[batch].max()) for batch in batches for side in sides)
     assert sum(int(side.sum()) for side in sides) > 0.90 * cells

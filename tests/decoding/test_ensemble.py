@@ -1,4 +1,4 @@
-"""Several models as one: the mean of probabilities, the mean of weights, and what is refused."""
+"""Several models as one: the mean of their probabilities, and what is refused."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ import torch
 from helpers.small_checkpoint import ENGLISH, GERMAN, codec, experiment, training_state
 from helpers.table_model import PIECES, TableModel, pad, random_sentences
 
-from seq2seq.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from seq2seq.checkpoint import Checkpoint, save_checkpoint
 from seq2seq.config import AttentionConfig, DecodingConfig
 from seq2seq.data.vocabulary import EOS
 from seq2seq.decoding.beam_search import beam_search
@@ -71,27 +71,12 @@ def test_a_model_that_attends_to_no_word_does_not_thin_the_weights(kind, tmp_pat
     assert alone.attention is None
 
 
-def test_average_is_the_mean_of_every_weight(tmp_path):
-    """What only training reads may differ."""
-    paths = [save(tmp_path, 0), save(tmp_path, 1, dropout=0.5, initialization="paper")]
-    paths.append(save(tmp_path, 2))
-    averaged = Translator.load(paths, "cpu", "fp32", average=True).model
-    cpu = torch.device("cpu")
-    states = [load_checkpoint(path, cpu).model.state_dict() for path in paths]
-    assert isinstance(averaged, TranslationModel)
-    for name, weight in averaged.state_dict().items():
-        torch.testing.assert_close(weight, sum(state[name] for state in states) / 3)
-    assert averaged.output.weight is averaged.target_embedding.weight
-
-
 def test_checkpoints_that_do_not_go_together_are_refused(tmp_path):
     one, wider = save(tmp_path, 1), save(tmp_path, 2, embedding_dim=12)
     others = codec("de", "eine katze miaut"), codec("nl", "ein hund bellt")
     for seed, target in enumerate(others, start=3):
         with pytest.raises(UserError, match="target text"):
             Translator.load([one, save(tmp_path, seed, target=target)], "cpu")
-    with pytest.raises(UserError, match="average=true"):
-        Translator.load([one, wider], "cpu", average=True)
     ensemble = Translator.load([one, wider], "cpu", "fp32")
     assert ensemble.model.parameter_counts()["total"] == sum(
         Translator.load(path, "cpu").model.parameter_counts()["total"] for path in (one, wider)

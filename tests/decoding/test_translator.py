@@ -15,10 +15,10 @@ from helpers.table_model import TableModel
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
-from seq2seq.data.vocabulary import EOS, UNK, Vocabulary
-from seq2seq.decoding.decoder_session import SearchResult, forced_decode
+from seq2seq.data.vocabulary import EOS, Vocabulary
+from seq2seq.decoding.decoder_session import forced_decode
 from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.decoding.translator import Translator, make_hypothesis
+from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 
 
@@ -164,21 +164,6 @@ def test_each_alternative_tells_where_it_looked_itself():
             torch.testing.assert_close(one.attention, looked)
 
 
-def test_an_unknown_word_is_replaced_by_the_source_word_it_looked_at():
-    search = DecodingConfig(beam=1, replace_unknown=True)
-    sentences = ["der xyz läuft", "hund", "\u05e9\u05dc\u05d5\u05dd heim 🎉"]
-    found = echo().translate(sentences, search)
-    assert [hypothesis.text for hypothesis in found] == sentences
-    assert found[0].pieces == ["der", "xyz", "läuft"]
-    begun = echo().translate("der xyz abc läuft", search, prefix="der Zebra")
-    assert begun.pieces == ["der", "Zebra", "abc", "läuft"]  # a word that the user gave stays
-    blind = echo()
-    blind.model.attends = False
-    for call in (blind.translate, blind.stream):
-        with pytest.raises(UserError, match=r"^replace_unknown"):
-            list(call(["der xyz läuft"], search))
-
-
 def test_the_unknown_words_of_a_source_are_listed():
     sentences = ["der Hund der xyz Hund", "der hund", "", "hund heim . </s>"]
     found = echo(max_pieces=4).translate(sentences, GREEDY)
@@ -186,13 +171,6 @@ def test_the_unknown_words_of_a_source_are_listed():
     subwords = tiny_translator()
     assert subwords.translate("a dog and 🎉 dogs").unknown == ["🎉"]
     assert subwords.translate("catdogs bark").unknown == []
-
-
-def test_the_end_of_the_sentence_is_no_word_to_replace_one_by():
-    weights = torch.tensor([[0.1, 0.3, 0.6], [0.6, 0.3, 0.1]])
-    result, source = SearchResult([UNK, UNK], -1.0, -2.0, False), ["das", "haus", "</s>"]
-    found = make_hypothesis(result, echo().target, source, weights, replace_unknown=True)
-    assert found.text == "haus das"
 
 
 def test_half_a_surrogate_pair_is_no_text():
@@ -247,9 +225,7 @@ def test_a_text_of_several_lines_is_not_taken_for_one_sentence():
     assert len(translator.translate(lines)) == 2
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"beam": 1}, {"n_best": 2}, {"forbid_unknown": True}], ids=str
-)
+@pytest.mark.parametrize("options", [{}, {"beam": 1}, {"n_best": 2}], ids=str)
 def test_a_translation_goes_on_from_a_forced_beginning(options):
     translator = chance()
     for prefix in ("hund", ["hund", "heim"], "Hund heim", "xyz heim", ["</s>", "xyz"]):

@@ -14,22 +14,19 @@ from types import SimpleNamespace
 import pytest
 import torch
 from helpers.reversal import write_reversal_corpus
-from helpers.small_checkpoint import save_tiny
 from helpers.synthetic_translations import translated
 from helpers.toy_evaluation import SETTINGS, settings
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
 from seq2seq.config import DecodingConfig, EvaluateConfig, EvaluationConfig
-from seq2seq.data.tokenization import WhitespaceTokenizer
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.evaluation import evaluate as stage
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.folder import read_evaluation
-from seq2seq.evaluation.references import reference_links
-from seq2seq.report.findings import findings
 from seq2seq.report.live.contents import evaluated_checkpoint
+from seq2seq.report.tables import notes
 
 
 @pytest.fixture
@@ -72,21 +69,20 @@ def test_what_the_search_said_of_each_line_is_kept(run, tmp_path, monkeypatch):
 def test_several_checkpoints_are_one_system_of_another_name(run, tmp_path, searches):
     last = str(newest_checkpoints(run)[0])
     (alone,) = evaluate(settings(run, output=str(tmp_path)))
-    for average, name in ((False, "ensemble2"), (True, "average2")):
-        config = settings(run, more_checkpoints=[last], average=average, output=str(tmp_path))
-        (together,) = evaluate(config)
-        assert together.directory.name == f"test-greedy-{name}"
-        assert together.record.system == f"attention-{name}"
-        # Of one training, whose seed and record are thus those of all.
-        assert together.record.seed == alone.record.seed
-        assert together.record.training == alone.record.training
-        models, parameters = 1 if average else 2, alone.record.parameters.items()
-        assert together.record.parameters == {part: models * n for part, n in parameters}
-        for place, member in zip((run, last), together.record.members, strict=True):
-            state = load_checkpoint(Path(place), torch.device("cpu")).state
-            assert member.update == state.progress.update
-        assert evaluate(config)[0].record == together.record
-    assert len(searches) == 3
+    config = settings(run, more_checkpoints=[last], output=str(tmp_path))
+    (together,) = evaluate(config)
+    assert together.directory.name == "test-greedy-ensemble2"
+    assert together.record.system == "attention-ensemble2"
+    # Of one training, whose seed and record are thus those of all.
+    assert together.record.seed == alone.record.seed
+    assert together.record.training == alone.record.training
+    parameters = {part: 2 * n for part, n in alone.record.parameters.items()}
+    assert together.record.parameters == parameters
+    for place, member in zip((run, last), together.record.members, strict=True):
+        state = load_checkpoint(Path(place), torch.device("cpu")).state
+        assert member.update == state.progress.update
+    assert evaluate(config)[0].record == together.record
+    assert len(searches) == 2
 
 
 def test_an_evaluation_is_scored_again_but_not_translated(run, tmp_path, searches):
@@ -99,14 +95,6 @@ def test_an_evaluation_is_scored_again_but_not_translated(run, tmp_path, searche
     (scored,) = evaluate(settings(run, evaluation=other))
     assert [row.words for row in scored.rows] == ["1-3", "4+", "all"]
     assert read_evaluation(scored.directory).rows == scored.rows
-    # A setting of the search that only an earlier version had makes no other evaluation.
-    path = scored.directory / "scores.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["record"]["identity"]["search"]["sample"] = False
-    content["record"]["config"]["decoding"]["sample"] = False
-    path.write_text(json.dumps(content), encoding="utf-8")
-    assert read_evaluation(scored.directory).record.config == scored.record.config
-    assert evaluate(settings(run))[0].texts.hypotheses == first.texts.hypotheses
     # What the run says of itself is brought up to date; without its run, it is kept.
     path = run / "run.json"
     said = json.loads(path.read_text(encoding="utf-8"))
@@ -154,8 +142,8 @@ def test_sources_that_are_translated_in_part_are_counted_and_said(run, tmp_path)
     config = settings(run, **text, decoding=search, output=str(tmp_path / "out"))
     (evaluation,) = evaluate(config)
     assert read_evaluation(evaluation.directory).record.cut_sources == 1
-    found = findings(compare_systems([evaluation], None, SETTINGS))
-    assert any(re.search(r": 1 of \d .*max_pieces", sentence) for sentence in found)
+    said = notes(compare_systems([evaluation], None, SETTINGS))
+    assert any(re.search(r": 1 of \d .*max_pieces", one) for one in said)
 
 
 def test_a_result_is_never_replaced_by_one_of_something_else(run, other_checkpoint, tmp_path):
@@ -187,23 +175,12 @@ def test_a_result_is_never_replaced_by_one_of_something_else(run, other_checkpoi
     assert elsewhere.texts.sources == ["a b", "", "c d e"]
 
 
-def test_both_columns_of_table_1_come_from_two_searches(run, tmp_path, monkeypatch, caplog):
+def test_pieces_that_the_vocabularies_lack_are_counted(run, tmp_path, caplog):
     texts = own_text(tmp_path, source="a b\na zebra c\nc d e\n")
     (tmp_path / "own.ref").write_text("B A\nC A\nDEER D C\n", encoding="utf-8")
-    config = settings(run, no_unk=True, output=str(tmp_path), **texts)
     with caplog.at_level("INFO"):
-        ordinary, without = evaluate(config)
+        evaluate(settings(run, output=str(tmp_path), **texts))
     assert "own: the model's vocabularies lack 13%" in caplog.messages[0]
-    assert ordinary.directory.name == "own-greedy"
-    assert without.directory.name == "own-greedy-no-unk"
-    assert without.record.config["decoding"]["forbid_unknown"]
-    assert not any("<unk>" in line for line in without.texts.hypotheses)
-    for evaluation in (ordinary, without):
-        assert evaluation.texts.reference_scores.known == [True, False, False]
-        assert (evaluation.rows[-1].words, evaluation.rows[-1].sentences) == ("no unknown words", 1)
-    monkeypatch.setattr(stage, "SentencePieceTokenizer", WhitespaceTokenizer)
-    with pytest.raises(UserError, match="no_unk=true"):  # of subwords
-        evaluate(config)
 
 
 def test_the_training_text_is_neither_read_nor_needed(run, tmp_path):
@@ -249,36 +226,6 @@ def test_attention_is_kept_for_a_few_lines_of_every_length(run, tmp_path, search
     with pytest.raises(UserError, match="maps=101"):
         evaluate(settings(run, maps=[101], output=str(tmp_path / "new")))
     assert not (tmp_path / "new").exists()
-
-
-def test_attention_is_scored_against_gold_links(run, tmp_path):
-    gold = tmp_path / "gold"
-    gold.write_text("1-2 2-1\n\n1-3 2p2 3-1\n", encoding="utf-8")
-    config = settings(run, **own_text(tmp_path), gold=str(gold), output=str(tmp_path))
-    links = reference_links(
-        Translator.load(run, "cpu", "fp32"), ["a b", "", "c d e"], ["B A", "", "E D C"], 3
-    )
-    found = {(line, *link) for line, row in enumerate(links) for link in row}
-    sure = {(0, 0, 1), (0, 1, 0), (2, 0, 2), (2, 2, 0)}
-    (evaluation,) = evaluate(config)
-    path = evaluation.directory / "alignment.json"
-    said = json.loads(path.read_text(encoding="utf-8"))
-    hits = len(found & sure) + len(found & (sure | {(2, 1, 1)}))
-    assert said["shifts"]["0"]["aer"] == pytest.approx(1 - hits / (len(found) + len(sure)))
-    # 0-0, 1-1 and 0-0, 1-1, 2-2, of which 1-1 alone is a link, a possible one.
-    assert said["diagonal"]["aer"] == pytest.approx(1 - 1 / (5 + 4))
-    # The same links leave it alone, others replace it, none remove it.
-    before = path.stat().st_mtime_ns
-    evaluate(config)
-    assert path.stat().st_mtime_ns == before
-    gold.write_text("1-1\n\n1-1\n", encoding="utf-8")
-    evaluate(config)
-    assert json.loads(path.read_text(encoding="utf-8"))["shifts"]["0"]["sure"] == 2
-    evaluate(dataclasses.replace(config, gold=None))
-    assert not path.exists()
-    gold.write_text("1-1 2-9\n\n1-1\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"line 1: .* 9"):
-        evaluate(config)
 
 
 def test_given_translations_are_scored_without_a_model(tmp_path):
@@ -342,6 +289,7 @@ def test_text_that_is_still_in_pieces_is_pointed_out(tmp_path, caplog):
 
 
 def test_learned_sources_are_found_in_every_test_set_and_told_of_once(run, tmp_path, caplog):
+    caplog.set_level("INFO")
     learned = (run.parents[3] / "corpus" / "train.source").read_text().splitlines()[:4]
     (tmp_path / "mine.source").write_text("\n".join([*learned, "new words"]).upper())
     (tmp_path / "mine.target").write_text("x\n" * 5)
@@ -399,24 +347,14 @@ def test_sacrebleus_command_scores_the_stored_texts_alike(tmp_path, language):
         evaluate(settings(tmp_path, **given, **{**subject, "output": str(tmp_path / "blank")}))
 
 
-@pytest.mark.parametrize("key", ["source", "reference", "hypotheses", "gold"])
+@pytest.mark.parametrize("key", ["source", "reference", "hypotheses"])
 def test_a_file_that_is_not_there_is_named_with_its_setting(run, tmp_path, key):
     (tmp_path / "text.en").write_text("a\n")
     files = dict.fromkeys(("source", "reference", "hypotheses"), str(tmp_path / "text.en"))
     given = {**files, "checkpoint": None, "system": "other", key: str(tmp_path / "nofile.en")}
-    if key == "gold":
-        given |= {"hypotheses": None, "checkpoint": str(run), "system": None}
     config = settings(run, **given, output=str(tmp_path / "out"))
     with pytest.raises(UserError, match=rf"^{key}=.*nofile\.en"):
         evaluate(config)
-
-
-def test_gold_links_are_refused_for_a_model_without_attention(tmp_path):
-    checkpoint, text = save_tiny(tmp_path / "blind", "fixed"), own_text(tmp_path)
-    config = settings(checkpoint, **text, gold=text["source"], output=str(tmp_path / "out"))
-    with pytest.raises(UserError, match=r"^gold needs"):
-        evaluate(config)
-    assert not (tmp_path / "out").exists()
 
 
 def test_the_name_of_what_wrote_a_file_needs_the_file_and_no_slash():

@@ -18,7 +18,7 @@ from seq2seq.files import file_digest
 from seq2seq.record import EvaluationRecord
 
 SETTINGS = EvaluationConfig(bootstrap=100)
-SAID = ReferenceScores([-7.5, None, -2.0], [3, 0, 4], [True, True, False], [[]] * 3, None, None)
+SAID = ReferenceScores([-7.5, None, -2.0], [3, 0, 4])
 TEXTS = Translations(
     sources=["one two", "", "line\u2028separator and\u0085next"],
     references=["eins zwei", "", "Zeile: „ja“"],

@@ -28,8 +28,7 @@ def scored(
 ) -> dict[str, ScoreRow]:
     """Score rows by label; each text is the output of one seed."""
     seeds = [(one, Counts.of(one, config)) for one in (texts, *more)]
-    scores = texts.reference_scores
-    pools = length_pools(source_lengths(texts.sources), config, scores.known if scores else None)
+    pools = length_pools(source_lengths(texts.sources), config)
     samples = bleu_samples(np.stack([counts.bleu for _, counts in seeds]), pools)
     rows = with_intervals(score_rows(seeds, pools), samples, config.confidence)
     return {row.words: row for row in rows}
@@ -119,12 +118,7 @@ def test_buckets_add_up_to_the_test_set_with_empty_sources_in_the_first():
 def scored_references(**changes: object) -> Translations:
     """Sentences of 4, 4, 15, 15 and 0 words; the last is blank and has no pieces."""
     said = ReferenceScores(
-        log_probabilities=[-8.0, -1.5, -30.0, -2.25, None],
-        pieces=[5, 6, 16, 17, 0],
-        known=[True, False, True, False, True],
-        piece_losses=[[]] * 5,
-        entropy=None,
-        off_diagonal=None,
+        log_probabilities=[-8.0, -1.5, -30.0, -2.25, None], pieces=[5, 6, 16, 17, 0]
     )
     texts = translated({4: 2, 15: 2, 0: 1}, lambda length: 0.9)
     return replace(texts, reference_scores=replace(said, **changes))
@@ -146,17 +140,3 @@ def test_an_infinite_loss_is_not_averaged_away():
     assert rows["11-20"].loss == pytest.approx(20030 / 33)
     huge = scored_references(log_probabilities=[-8.0, -1.0, -30.0, -40000.0, None])
     assert scored(huge)["11-20"].perplexity is None
-
-
-def test_sentences_without_an_unknown_word_have_a_row():
-    texts = scored_references()
-    row = scored(texts)["no unknown words"]
-    chosen = [0, 2, 4]
-    hypotheses = [texts.hypotheses[i] for i in chosen]
-    expected = sacrebleu.BLEU().corpus_score(hypotheses, [[texts.references[i] for i in chosen]])
-    assert row.sentences == 3
-    assert row.bleu == pytest.approx(expected.score)
-    assert row.loss == pytest.approx(38 / 21)
-    for known in ([True] * 5, None):
-        assert "no unknown words" not in scored(scored_references(known=known))
-    assert scored(scored_references(known=[False] * 5))["no unknown words"].bleu is None

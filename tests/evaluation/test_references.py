@@ -1,7 +1,6 @@
 """The loss of references against training's own, one sentence at a time."""
 
 import logging
-import math
 
 import pytest
 import torch
@@ -9,14 +8,7 @@ import torch
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.vocabulary import BOS, EOS
 from seq2seq.decoding.translator import Translator
-from seq2seq.errors import UserError
-from seq2seq.evaluation.references import (
-    attention_entropy,
-    draw_maps,
-    off_diagonal,
-    reference_links,
-    score_references,
-)
+from seq2seq.evaluation.references import draw_maps, score_references
 from seq2seq.evaluation.translations import AttentionMap, Translations
 from seq2seq.model.translation import TranslationModel
 
@@ -61,14 +53,6 @@ def test_each_reference_has_the_log_probability_of_the_models_alone(trained, cou
             assert value is None
 
 
-def test_words_out_of_the_vocabulary_are_marked_on_either_side(translator):
-    found = score_references(
-        translator, ["a b", "a z", "a b", "", "<unk>"], ["B A", "A", "B Z", "", "A"], 64
-    )
-    assert found.known == [True, False, False, True, False]
-    assert found.pieces == [3, 2, 3, 0, 2]
-
-
 def map_of(translator: Translator, source: str, hypothesis: str) -> list[AttentionMap]:
     return draw_maps(translator, Translations([source], [""], [hypothesis], []), [0], 1)
 
@@ -79,7 +63,6 @@ def test_a_source_is_cut_where_translating_cuts_it(translator, caplog):
     with caplog.at_level(logging.WARNING):
         for ask in (
             lambda source: score_references(translator, [source], [reference], 64),
-            lambda source: reference_links(translator, [source], [reference], 1),
             lambda source: map_of(translator, source, reference),
         ):
             assert ask(long) == ask(short)
@@ -105,56 +88,6 @@ def looks(translator: Translator, source: str, target: str) -> torch.Tensor:
         return model.decoder(embedded, encoded)[1][0]
 
 
-def test_each_word_is_linked_to_where_the_model_looked_most(translator):
-    links = reference_links(translator, SOURCES, REFERENCES, 2)
-    assert links[1] == links[3] == []  # a blank side
-    for line in (0, 2, 4):
-        looked = looks(translator, SOURCES[line], REFERENCES[line])[:-1, :-1].argmax(dim=1)
-        assert links[line] == [(source, target) for target, source in enumerate(looked.tolist())]
-
-
-def test_links_need_words_between_spaces(translator, monkeypatch):
-    tokenizer = type(translator.source.tokenizer)
-    monkeypatch.setattr(tokenizer, "tokenize", lambda self, text: list(text))
-    with pytest.raises(UserError, match=r'line 1, "a b c", into 5 words.* 3 '):
-        reference_links(translator, ["a b c"], ["A B C"], 1)
-
-
-def test_attention_is_as_wide_and_as_far_from_the_diagonal_as_counted_by_hand(translator):
-    found = score_references(translator, SOURCES, REFERENCES, 2)
-    for line, (source, reference) in enumerate(zip(SOURCES, REFERENCES, strict=True)):
-        if not source or not reference:
-            assert found.entropy[line] is found.off_diagonal[line] is None
-            assert found.piece_losses[line] == []
-            continue
-        weights = looks(translator, source, reference).tolist()
-        entropy = distance = 0.0
-        for t, row in enumerate(weights):
-            for s, weight in enumerate(row):
-                entropy -= weight * math.log(weight) / len(weights)
-                there, here = s / (len(row) - 1), t / (len(weights) - 1)
-                distance += weight * abs(there - here) / len(weights)
-        assert found.entropy[line] == pytest.approx(entropy, abs=1e-5)
-        assert found.off_diagonal[line] == pytest.approx(distance, abs=1e-5)
-        assert len(found.piece_losses[line]) == found.pieces[line]
-        total = sum(found.piece_losses[line])
-        assert total == pytest.approx(-found.log_probabilities[line], abs=1e-3)
-
-
-def test_the_two_measures_know_their_extremes():
-    monotone, everywhere = torch.eye(50), torch.full((50, 50), 1 / 50)
-    assert attention_entropy(monotone) == 0
-    assert off_diagonal(monotone) == 0
-    assert attention_entropy(everywhere) == pytest.approx(math.log(50))
-    assert off_diagonal(everywhere) == pytest.approx(1 / 3, abs=0.01)
-    assert off_diagonal(monotone.flip(0)) == pytest.approx(50 / 98)
-    assert off_diagonal(torch.ones(1, 1)) == 0
-    # Weights that do not sum to 1, as those of local_p, count by their shares; all 0 look nowhere.
-    for measure in (attention_entropy, off_diagonal):
-        assert measure(0.3 * everywhere) == pytest.approx(measure(everywhere))
-        assert measure(torch.zeros(4, 6)) == 0
-
-
 def test_a_map_shows_where_the_model_looked_for_each_word_of_a_hypothesis(translator):
     hypotheses = ["C B", "A", "", "E", "G G"]
     maps = draw_maps(translator, Translations(SOURCES, REFERENCES, hypotheses, []), {4, 2, 1, 0}, 2)
@@ -166,9 +99,6 @@ def test_a_map_shows_where_the_model_looked_for_each_word_of_a_hypothesis(transl
         torch.testing.assert_close(torch.tensor(one.weights), expected, atol=1e-4, rtol=0)
 
 
-def test_a_model_that_does_not_attend_has_neither_maps_nor_measures(translator, monkeypatch):
+def test_a_model_that_does_not_attend_has_no_maps(translator, monkeypatch):
     monkeypatch.setattr(type(translator.model), "attends", False)
-    found = score_references(translator, SOURCES, REFERENCES, 2)
-    assert found.entropy is found.off_diagonal is None
-    assert any(found.piece_losses)
     assert map_of(translator, "a", "A") == []

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.unchecked
 CORPORA = {
     "grammar": {"seed": 1, "train": 9, "valid": 9, "test_per_bucket": 9, "max_words": 20},
     "multi30k": {},
-    "europarl": {"max_words": 9, "max_ratio": 3.0, "valid_pairs": 9, "test_pairs": 9},
+    "europarl": {"max_words": 9, "valid_pairs": 9, "test_pairs": 9},
     "files": {"valid_pairs": 9, "test_pairs": 9},
 }
 PLACES = ["x/../../../evil", "../../evil", "/evil", ".."]
@@ -73,7 +73,6 @@ CRAFTED = [
     *(config(corpus("files", directory=f"FOLDER{end}")) for end in ("", "/corpus", "/precious")),
     config(corpus("files", directory="FOLDER/corpus", valid_pairs=None, test_pairs=None)),
     *(config(corpus(kind, mirror="file://FOLDER/")) for kind in ("europarl", "multi30k")),
-    config(corpus("europarl", directory="FOLDER", sample="study")),
     config({"data": "FOLDER", "output": "FOLDER", "name": "../../evil"}),
     config({"system": "../evil", "systems": {"../evil": {}, "no-attention": {}}}),
     swell,
@@ -81,7 +80,6 @@ CRAFTED = [
     link("evaluations/own-greedy", "victim"),
     *(link(f"evaluations/own-greedy/{name}", "victim/precious") for name in FILES),
     *(link(f"evaluations/own-greedy/{name}.part", "victim/precious") for name in FILES),
-    link("evaluations/own-greedy/alignment.json", "victim/precious"),
     write("run.json", '{"progress": 5, "hardware": ["x"]}'),
     write("run.json", '{"system": "\\u001b[2J"}'),
 ]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NAVIGATION = re.findall(r"[\w-]+\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
-DOCS = [ROOT / "docs" / name for name in NAVIGATION]
+DOCS = [ROOT / "docs" / name for name in NAVIGATION if name != "settings.md"]  # make docs writes it
 PAGES = {
     page: page.read_text(encoding="utf-8")
     for page in [ROOT / "README.md", *DOCS, ROOT / "data" / "README.md", ROOT / "CONTRIBUTING.md"]
@@ -16,4 +16,4 @@ BLOCKS = [block for text in PAGES.values() for kind, block in BLOCK.findall(text
 INLINE = re.findall(r"\| `((?:python|torchrun) [^`]*)`", PAGES[ROOT / "README.md"])
 LINES = [*dict.fromkeys("\n".join([*BLOCKS, *INLINE]).replace("\\\n", "").splitlines())]
 COMMANDS = [line for line in LINES if line and not line.startswith("#")]
-SCRIPT = re.compile(r"(?:python )?(scripts|benchmarks|docs)/(\w+)\.py([^|>]*)")
+SCRIPT = re.compile(r"(?:python )?(scripts|benchmarks|docs|study)/(\w+)\.py([^|>]*)")

@@ -28,8 +28,8 @@ def build(
         initialization=initialization,
         # The summary of several layers is wider than an annotation.
         encoder=EncoderConfig(hidden_size=4 * widen, layers=layers, summary="all"),
-        # The positions, and a window at either end, do not hold the longest source.
-        attention=AttentionConfig(kind=kind, size=8 * widen, heads=2, window=2, positions=3),
+        # A window at either end does not hold the longest source.
+        attention=AttentionConfig(kind=kind, size=8 * widen, heads=2, window=2),
         decoder=DecoderConfig(hidden_size=8 * widen, layers=layers, order=order, **decoder),
     )
     return TranslationModel(config, 11, 13).to(dtype)

@@ -104,7 +104,7 @@ def serve(path: str) -> list[str]:
     os._exit(0)
 
 
-def sketch(lay_out, prefix="", forms=("png", "svg")) -> dict[str, bytes]:
+def sketch(lay_out, prefix="", forms=("svg",)) -> dict[str, bytes]:
     """Lay out a figure as the program does, but draw nothing: nobody looks at these pictures."""
     from seq2seq.drawing import styled
 
@@ -124,16 +124,10 @@ def main() -> None:
     import_module("cli")
     package = import_module("seq2seq")
     import_module("seq2seq.drawing").render = sketch
-    # Hydra composes all settings once more to ask for its own mode, which no test sets.
-    import_module("hydra._internal.hydra").Hydra.get_mode = lambda *_, **__: None
     for module in pkgutil.walk_packages(package.__path__, "seq2seq."):
         if not module.name.endswith(("fast.gpu", "__main__")):
             import_module(module.name)
-    store = import_module("hydra.core.config_store").ConfigStore.instance()
-    known = {*store.repo}
     import_module("seq2seq.composition").compose("reproduce", ["model.dropout=0.1"])
-    for name in {*store.repo} - known:  # the parsers stay warm, and the settings do not stay
-        del store.repo[name]
     os.fsync = lambda descriptor: None  # as in conftest.py
     gc.freeze()  # a collection in a copy would write to each object, and so copy it
     sys.argv = serve(sys.argv[1])

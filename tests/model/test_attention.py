@@ -17,13 +17,18 @@ KINDS = pytest.mark.parametrize("kind", ATTENTION_KINDS)
 WITHOUT, POOLED = ("fixed", "init_only", "none"), ("slots", "linear", "elu", "delta")
 
 
+@pytest.fixture(autouse=True)
+def few_positions(monkeypatch):
+    monkeypatch.setattr("seq2seq.model.attention.local.POSITIONS", 6)
+
+
 def build(kind):
     """A kind with random weights, large enough to matter, and a batch for it.
 
     Neither window nor positions hold the longest sentence.
     """
     torch.manual_seed(1)
-    config = AttentionConfig(kind=kind, size=4, heads=2, window=2, positions=6, slots=3)
+    config = AttentionConfig(kind=kind, size=4, heads=2, window=2, slots=3)
     attention = build_attention(config, WIDTH, WIDTH)
     for parameter in attention.parameters():
         torch.nn.init.normal_(parameter)
@@ -67,7 +72,7 @@ def test_neither_padding_nor_scores_of_thousands_reach_the_context(kind):
 
 @KINDS
 def test_each_kind_has_its_settings(kind):
-    config = AttentionConfig(kind=kind, size=15, heads=5, window=3, positions=11)
+    config = AttentionConfig(kind=kind, size=15, heads=5, window=3)
     attention = build_attention(config, query_size=7, annotation_size=20)
     for setting in ("heads", "window"):
         assert getattr(attention, setting, None) in (None, getattr(config, setting))

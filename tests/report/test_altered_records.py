@@ -1,6 +1,5 @@
 """What ``compare`` reads may be altered in any place: it is read, or refused in one sentence."""
 
-import contextlib
 import copy
 import functools
 import hashlib
@@ -35,8 +34,6 @@ RECORD = {
     "config": CONFIG, "corpus": "grammar", "test_set": "test", "search": "beam5",
     "checkpoint": "a/b", "identity": {"search": {"beam": 5}},
 }  # fmt: skip
-SCORE = {"links": 8, "sure": 4, "aer": 0.125, "precision": 0.5, "recall": 0.75}
-ALIGNMENT = {"shifts": dict.fromkeys(("-1", "0", "1"), SCORE), "diagonal": SCORE}
 DELETED = object()
 VALUES = [None, -1, 0.5, "\x1b[2J", [5], {"a": []}, 10**400, True, DELETED]
 DEEP = functools.reduce(lambda inner, _: {"training": inner}, range(400), {})
@@ -46,10 +43,9 @@ def whole(folder: Path) -> Path:
     """An evaluation folder with every part."""
     words = translated({3: 2, 12: 1}, lambda n: 0.8)
     maps = [AttentionMap(0, ["a", "b"], ["A"], [[0.25, 0.75]])]
-    scores = ReferenceScores([-7.5] * 3, [2] * 3, None, [[3.0, 4.5]] * 3, [0.5] * 3, [0.1] * 3)
+    scores = ReferenceScores([-7.5] * 3, [2] * 3)
     columns = {**vars(words), "maps": maps, "reference_scores": scores}
     write_evaluation(folder, Translations(**columns), SETTINGS, from_json(EvaluationRecord, RECORD))
-    (folder / "alignment.json").write_text(json.dumps(ALIGNMENT))
     return folder
 
 
@@ -103,16 +99,6 @@ def test_an_altered_record_is_read_or_refused(name, tmp_path, monkeypatch):
         except UserError:
             refused += 1
     assert refused > read > 0  # most have another type
-
-
-def test_an_altered_alignment_is_read_or_refused(tmp_path):
-    folder = whole(tmp_path)
-    comparison = compare_systems([read_evaluation(folder)], None, SETTINGS)
-    assert compare.alignment_tables(comparison)
-    for altered in alterations(ALIGNMENT):
-        (folder / "alignment.json").write_text(json.dumps(altered))
-        with contextlib.suppress(UserError):
-            compare.alignment_tables(comparison)
 
 
 def test_a_record_of_great_depth_is_refused(tmp_path):

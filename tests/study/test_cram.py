@@ -35,6 +35,15 @@ def test_the_vectors_of_the_encoder_give_what_the_model_gives(fixed):
     assert cram.translate(translator, texts, vectors).hypotheses == said
 
 
+def test_losses_of_pieces_add_up_to_the_losses_of_references(fixed):
+    translator, vectors, losses = fixed
+    for given, lines in ((translator, SOURCES), cram.reading(translator, SOURCES, vectors)):
+        found = cram.piece_losses(given, lines, SENTENCES)
+        assert [len(of) for of in found] == [len(given.target.encode(s)) + 1 for s in SENTENCES]
+        sums = torch.tensor([sum(of) for of in found])
+        torch.testing.assert_close(sums, losses, rtol=1e-3, atol=1e-2)
+
+
 @pytest.mark.parametrize("which", ["free", "bounded", "within"])
 def test_cramming_lowers_each_loss_and_does_not_depend_on_the_other_sentences(
     fixed, which, monkeypatch

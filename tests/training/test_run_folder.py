@@ -19,7 +19,6 @@ MAY_CHANGE = (
     *("baseline", "data", "output", "evaluation", "corpus.directory", "corpus.mirror"),
     *("training.device", "training.keep_epochs", "training.log_every", "training.logger"),
     *("training.max_epochs", "training.max_updates", "training.patience", "training.save_minutes"),
-    "tokenization.workers",
 )
 """Settings, or groups of them, that make no other run."""
 

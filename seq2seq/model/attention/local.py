@@ -10,17 +10,20 @@ from seq2seq.model.attention import Attention
 from seq2seq.model.encoder import Source
 from seq2seq.model.layers import exact_product
 
+POSITIONS = 100
+"""Number of source positions that the kind location covers."""
+
 
 class LocationAttention(Attention):
     r"""Luong et al. 2015, "location": :math:`\alpha_i = softmax(W_a s_{i-1})`.
 
     Scores depend on the position, not on the annotation. Positions after the first
-    ``config.positions`` get weight 0.
+    ``POSITIONS`` get weight 0.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__(query_size, annotation_size, config)
-        self.query = nn.Linear(query_size, config.positions, bias=False)  # W_a
+        self.query = nn.Linear(query_size, POSITIONS, bias=False)  # W_a
 
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
