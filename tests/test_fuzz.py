@@ -136,9 +136,9 @@ def whole_checkpoint() -> Path:
     return save_whole(Path(mkdtemp(prefix="fuzz-")) / "best")
 
 
-def checkpoint_config(folder: Path, changes: list) -> None:
+def checkpoint(folder: Path, file: str, changes: list) -> None:
     copy = Path(shutil.copytree(whole_checkpoint(), folder / "best"))
-    path = copy / "config.json"
+    path = copy / file
     path.write_bytes(change_json(json.loads(path.read_bytes()), changes))
     reseal(copy)
     load_checkpoint(copy, CPU)
@@ -170,7 +170,7 @@ PACKED = st.sampled_from(sorted(PACKINGS))
 CASES = [
     (command_line, 60, (st.sampled_from(SCRIPTS), WORDS)),
     (experiment_file, 25, (EXPERIMENTS, byte_changes)),
-    (checkpoint_config, 100, (json_changes,)),
+    (checkpoint, 100, (st.sampled_from(["config.json", "state.json"]), json_changes)),
     (corpus, 40, (st.sampled_from(CORPUS), lines, PACKED, st.just([]) | byte_changes, TOKENIZERS)),
 ]
 

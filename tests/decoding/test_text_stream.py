@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 from helpers.echo_model import GREEDY, echo
-from helpers.tiny_translator import tiny_translator
+from helpers.small_checkpoint import tiny_translator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

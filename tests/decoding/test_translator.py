@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 from helpers.echo_model import CPU, GREEDY, WORDS, echo
+from helpers.small_checkpoint import save_tiny, tiny_translator
 from helpers.table_model import TableModel
-from helpers.tiny_translator import save_tiny, tiny_translator
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer

@@ -4,8 +4,8 @@ import cram
 import pytest
 import torch
 from helpers.reversal import reversal_experiment, write_reversal_corpus
+from helpers.small_checkpoint import SENTENCES, tiny_translator
 from helpers.small_training import train
-from helpers.tiny_translator import SENTENCES, tiny_translator
 
 from seq2seq.decoding.translator import Translator
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import skipped
 import torch
-from helpers.tiny_translator import SENTENCES, save_tiny
+from helpers.small_checkpoint import SENTENCES, save_tiny
 from middle import Trace, Traced, read_traced, write_traced
 
 from seq2seq.config import DecodingConfig
