@@ -222,8 +222,8 @@ def load_optimizer(
             tensor.copy_(weights[str(place)])
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in _read_tensors(folder / OPTIMIZER).items():
-        place, _, name = key.partition(".")
-        state.setdefault(int(place), {})[name] = tensor
+        number, _, name = key.partition(".")
+        state.setdefault(int(number), {})[name] = tensor
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 

@@ -74,14 +74,16 @@ class ProcessGroup:
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Replace gradients by their sums over all processes; a missing gradient counts as 0."""
         if self.size > 1:
-            zero = torch.zeros_like  # a batch may have fewer pairs than there are processes
-            for one in (parameters := list(parameters)):
-                one.grad = zero(one) if one.grad is None else one.grad
-            together = parameters_to_vector(one.grad for one in parameters)
+            gradients = []
+            for one in parameters:
+                if one.grad is None:  # a batch may have fewer pairs than there are processes
+                    one.grad = torch.zeros_like(one)
+                gradients.append(one.grad)
+            together = parameters_to_vector(gradients)
             dist.all_reduce(together)
-            parts = together.split([one.numel() for one in parameters])
-            for one, part in zip(parameters, parts, strict=True):
-                one.grad.copy_(part.view_as(one))  # recorded CUDA graphs write to this memory
+            parts = together.split([one.numel() for one in gradients])
+            for one, part in zip(gradients, parts, strict=True):
+                one.copy_(part.view_as(one))  # recorded CUDA graphs write to this memory
 
     def require_equal(self, facts: Mapping[str, object]) -> None:
         """Refuse processes that differ in one of these facts."""

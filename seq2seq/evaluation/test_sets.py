@@ -19,13 +19,12 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
     if config.source is not None:
         text = given_text(config)
         return {text.source.name: text}
-    tests, chosen = {}, {}
+    tests, chosen = dict[str, ParallelText](), dict[str, ParallelText]()
     if config.test_sets is None or not {*config.test_sets} <= {*DATASETS}:
         if config.directory is not None:
             corpus = _moved(corpus, config.directory)
         tests = load_test_sets(corpus, Path(config.data))
-    wanted = [*tests] if config.test_sets is None else config.test_sets
-    for name in wanted:
+    for name in [*tests] if config.test_sets is None else config.test_sets:
         text = tests[name] if name in tests else _fetch(name, corpus, [*tests])
         chosen[name.replace("/", "_")] = text
     return {**chosen, **find_test_texts(config.test_texts, corpus)}

@@ -44,8 +44,11 @@ class JsonlLog:
         The rest is damaged, or was written after the checkpoint that training resumes from.
         """
         if self.writes and self.path.exists():
-            last = {"validation": validated}
-            kept = [e for e in self.read() if e["update"] <= last.get(e.get("kind"), update)]
+            kept = [
+                entry
+                for entry in self.read()
+                if entry["update"] <= (validated if entry.get("kind") == "validation" else update)
+            ]
             write_whole(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
 
     def add(self, entry: dict[str, Any]) -> None:
