@@ -82,8 +82,8 @@ class ProcessGroup:
             together = parameters_to_vector(gradients)
             dist.all_reduce(together)
             parts = together.split([one.numel() for one in gradients])
-            for one, part in zip(gradients, parts, strict=True):
-                one.copy_(part.view_as(one))  # recorded CUDA graphs write to this memory
+            for gradient, part in zip(gradients, parts, strict=True):
+                gradient.copy_(part.view_as(gradient))  # recorded CUDA graphs write to this memory
 
     def require_equal(self, facts: Mapping[str, object]) -> None:
         """Refuse processes that differ in one of these facts."""

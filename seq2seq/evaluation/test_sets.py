@@ -20,12 +20,14 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
         text = given_text(config)
         return {text.source.name: text}
     tests, chosen = dict[str, ParallelText](), dict[str, ParallelText]()
-    if config.test_sets is None or not {*config.test_sets} <= {*DATASETS}:
+    pair = f"{corpus.source}-{corpus.target}"
+    public = [name for name, one in DATASETS.items() if pair in one.langpairs]
+    if config.test_sets is None or not {*config.test_sets} <= {*public}:
         if config.directory is not None:
             corpus = _moved(corpus, config.directory)
         tests = load_test_sets(corpus, Path(config.data))
     for name in [*tests] if config.test_sets is None else config.test_sets:
-        text = tests[name] if name in tests else _fetch(name, corpus, [*tests])
+        text = tests[name] if name in tests else _fetch(name, pair, [*tests, *public])
         chosen[name.replace("/", "_")] = text
     return {**chosen, **find_test_texts(config.test_texts, corpus)}
 
@@ -47,14 +49,12 @@ def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
     return replace(corpus, directory=directory)
 
 
-def _fetch(name: str, corpus: CorpusConfig, tests: list[str]) -> ParallelText:
+def _fetch(name: str, pair: str, known: list[str]) -> ParallelText:
     """Find or download a test set of sacreBLEU."""
-    pair = f"{corpus.source}-{corpus.target}"
-    known = [public for public, test_set in DATASETS.items() if pair in test_set.langpairs]
-    if name not in known:
+    if name not in DATASETS or name not in known:
         raise UserError(
-            f"test_sets={name} is not a test set of corpus {corpus.kind}, nor of sacreBLEU for "
-            f"{pair}; valid, nearest first: {', '.join([*tests, nearest(name, known)])}."
+            f"test_sets={name} is not a test set of the corpus, nor of sacreBLEU for {pair}; valid, "
+            f"nearest first: {nearest(name, known)}."
         )
     try:
         with warnings.catch_warnings():

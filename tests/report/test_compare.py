@@ -60,7 +60,7 @@ def test_the_report_is_written_and_its_parts_agree(report, folders):
     numbers = json.loads((report / "scores.json").read_text(encoding="utf-8"))
     compared = compare_systems([read_evaluation(Path(f)) for f in folders], "fixed", SETTINGS)
     for system, stored in zip(compared.systems, numbers["systems"], strict=True):
-        assert stored["rows"] == [dataclasses.asdict(row) for row in system.rows]
+        assert stored["rows"] == [row.as_json() for row in system.rows]
     assert numbers["gaps"][0]["rows"][-1] == dataclasses.asdict(compared.gaps[0].rows[-1])
     assert numbers["conclusion"] == conclusion(compared)
     assert table.startswith(f"# {conclusion(compared)}\n")
@@ -155,12 +155,12 @@ def test_a_strangers_name_is_text_in_every_file(tmp_path):
 
 def test_a_refusal_writes_nothing(tmp_path, folders):
     missing = shutil.copytree(folders[0], tmp_path / "copy")
-    (missing / "counts.npz").unlink()
+    (missing / "hypotheses.txt").unlink()
     for named, more, key in (
         ([], {}, "evaluations"),
         (folders, {"baseline": "additiv"}, "additiv"),
         ([*folders, str(tmp_path / "nowhere")], {}, "nowhere"),
-        ([str(missing)], {}, "counts.npz"),
+        ([str(missing)], {}, "hypotheses.txt"),
         (folders, {"labels": {"fixed": "x", "additive": "x"}}, "called 'x'"),
         (folders, {"labels": {"fixed": "additive"}}, "called 'additive'"),
         (folders, {"labels": {"fixt": "x"}}, r"labels=fixt .* fixed"),

@@ -89,7 +89,7 @@ def changed(comparison, of_row, rows=slice(None)):
 
 
 def test_odd_comparisons_can_be_drawn(comparison):
-    zeros = {"bleu": 0.0, "bleu_low": 0.0, "bleu_high": 0.0, "by_seed": [0.0, 0.0]}
+    zeros = {"scores": {"bleu": 0.0}, "bleu_low": 0.0, "bleu_high": 0.0, "by_seed": [0.0, 0.0]}
     nothing = changed(comparison, lambda row: replace(row, **zeros), slice(1))
     assert len(render(partial(length_figure, replace(nothing, gaps=[])))["svg"]) > 10_000
     hole = replace(comparison.systems[0].rows[-2], words="11-20")

@@ -112,7 +112,7 @@ def test_each_other_score_has_a_table(comparison):
     details = {"chrf": 11.0, "brevity_ratio": 3.0, "unpenalised": 44.0}
     details |= {"capped": 5.0, "loss": 1.25}
     systems = [
-        replace(system, rows=[replace(row, **details) for row in system.rows])
+        replace(system, rows=[replace(row, scores=row.scores | details) for row in system.rows])
         for system in comparison.systems
     ]
     tables = detail_tables(replace(comparison, systems=systems))
