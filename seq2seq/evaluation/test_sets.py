@@ -22,11 +22,12 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
     tests, chosen = dict[str, ParallelText](), dict[str, ParallelText]()
     pair = f"{corpus.source}-{corpus.target}"
     public = [name for name, one in DATASETS.items() if pair in one.langpairs]
-    if config.test_sets is None or not {*config.test_sets} <= {*public}:
+    wanted = config.test_sets
+    if wanted is None or not {*wanted} <= {*public}:
         if config.directory is not None:
             corpus = _moved(corpus, config.directory)
         tests = load_test_sets(corpus, Path(config.data))
-    for name in [*tests] if config.test_sets is None else config.test_sets:
+    for name in [*tests] if wanted is None else wanted:
         text = tests[name] if name in tests else _fetch(name, pair, [*tests, *public])
         chosen[name.replace("/", "_")] = text
     return {**chosen, **find_test_texts(config.test_texts, corpus)}
@@ -53,8 +54,8 @@ def _fetch(name: str, pair: str, known: list[str]) -> ParallelText:
     """Find or download a test set of sacreBLEU."""
     if name not in DATASETS or name not in known:
         raise UserError(
-            f"test_sets={name} is not a test set of the corpus, nor of sacreBLEU for {pair}; valid, "
-            f"nearest first: {nearest(name, known)}."
+            f"test_sets={name} is neither a test set of the corpus, nor one of sacreBLEU for {pair}; "
+            f"valid, nearest first: {nearest(name, known)}."
         )
     try:
         with warnings.catch_warnings():
