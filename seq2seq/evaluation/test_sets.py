@@ -27,7 +27,7 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
         if config.directory is not None:
             corpus = _moved(corpus, config.directory)
         tests = load_test_sets(corpus, Path(config.data))
-    for name in [*tests] if wanted is None else wanted:
+    for name in tests if wanted is None else wanted:
         text = tests[name] if name in tests else _fetch(name, pair, [*tests, *public])
         chosen[name.replace("/", "_")] = text
     return {**chosen, **find_test_texts(config.test_texts, corpus)}
@@ -54,7 +54,7 @@ def _fetch(name: str, pair: str, known: list[str]) -> ParallelText:
     """Find or download a test set of sacreBLEU."""
     if name not in DATASETS or name not in known:
         raise UserError(
-            f"test_sets={name} is neither a test set of the corpus, nor one of sacreBLEU for {pair}; "
+            f"test_sets={name} is no test set of the corpus, nor of sacreBLEU for {pair}; "
             f"valid, nearest first: {nearest(name, known)}."
         )
     try:
