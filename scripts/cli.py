@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import io
 import logging
 import os
 import re
@@ -49,6 +50,9 @@ def launch(name: str, stage: Callable[..., None]) -> None:
         pass  # the shell may have closed a standard stream; no later file may take its number
     os.close(number)
     sys.stderr = sys.stderr or open(2, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a scheduler's locale may lack some characters
+            stream.reconfigure(errors="replace")
     composition.register_schema(name)
     typed = sys.argv
     page = "--help" if {"--help", "-h"} & {*typed} else ""
@@ -150,12 +154,14 @@ def exit_status() -> Iterator[None]:
 
     Other exceptions pass through.
     """
+    handled = list[int]()
     try:
         # By default, signals would leave temporary files and workers behind. Under torchrun the
         # default stays: with a handler, a process that waits inside PyTorch would not end.
-        for number in STOPS if process_count() == 1 else ():
-            if signal.getsignal(number) == signal.SIG_DFL:
-                signal.signal(number, lambda number, _: sys.exit(128 + number))
+        unset = [one for one in STOPS if signal.getsignal(one) == signal.SIG_DFL]
+        handled += unset if process_count() == 1 else []
+        for number in handled:
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
         yield
     except UserError as error:
         _fail(str(error))
@@ -182,6 +188,9 @@ def exit_status() -> Iterator[None]:
         sys.exit(stop.status)
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _fail(sentence: str) -> typing.NoReturn:

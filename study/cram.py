@@ -202,11 +202,9 @@ def encoded(translator: Translator, sources: Sequence[str]) -> Vectors:
 def translate(translator: Translator, texts: Translations, vectors: Vectors) -> Translations:
     """Translate from each vector, greedily, and score the references given the vectors."""
     names = [str(number) for number in range(len(vectors))]
-    given = replace(
-        translator,
-        model=handed(translator, vectors, Frame.free(vectors.shape[1])),
-        source=TextCodec(WhitespaceTokenizer("vectors"), Vocabulary(names, [1] * len(names))),
-    )
+    codec = TextCodec(WhitespaceTokenizer("vectors"), Vocabulary(names, [1] * len(names)))
+    model = handed(translator, vectors, Frame.free(vectors.shape[1]))
+    given = Translator.of_parts(**{**vars(translator), "model": model, "source": codec})
     # As many pieces as the source has: the limit of length depends on them.
     lengths = [len(translator.source.encode(source)) for source in texts.sources]
     lines = [" ".join([name] * length) for name, length in zip(names, lengths, strict=True)]

@@ -8,13 +8,10 @@ import sys
 import pytest
 from helpers.commands import quick
 
+
 @pytest.mark.parametrize(
     ("given", "kept"),
-    [
-        ({}, "300"),
-        ({"GOMP_SPINCOUNT": "7"}, "7"),
-        ({"OMP_WAIT_POLICY": "active"}, "None"),
-    ],
+    [({}, "3000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "active"}, "None")],
 )
 def test_threads_wait_briefly_unless_the_user_says_how_they_wait(given, kept):
     names = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"}

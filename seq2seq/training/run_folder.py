@@ -82,7 +82,8 @@ def _command_with(settings: dict[str, Any]) -> str:
     started = PROGRAMS & {Path(word).name for word in words[1:3]}
     if not started or {"-m", "--multirun"} & {*words[2:]}:  # from Python, or with more runs
         return f"set {', '.join(added)}."
-    kept = [word for word in words if word.partition("=")[0].lstrip("+") not in settings]
+    changed = {key.lstrip("+") for key in settings}
+    kept = [word for word in words if word.partition("=")[0].lstrip("+") not in changed]
     return f"run: {shlex.join([*kept, *added])}"
 
 

@@ -52,6 +52,19 @@ def slow_beam_search(model, sentence, config, prefix=()):
     return sorted(ranked, reverse=True)[: config.n_best]
 
 
+def test_a_search_records_no_gradient(monkeypatch):
+    """Memory would grow, and fast operations would be left out."""
+    step, seen = TableModel.step, []
+
+    def recorded(model, *arguments):
+        seen.append(torch.is_grad_enabled())
+        return step(model, *arguments)
+
+    monkeypatch.setattr(TableModel, "step", recorded)
+    best(table(0), random_sentences(2, 0), DecodingConfig())
+    assert {*seen} == {False}
+
+
 def assert_as_slow(config, prefix=()):
     for seed in range(3):
         model, sentences = table(seed), random_sentences(8, seed)

@@ -5,7 +5,6 @@ import io
 import logging
 import os
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -19,6 +18,7 @@ from seq2seq.config import DecodingConfig, TranslateConfig
 from seq2seq.data.tokenization import SentencePieceTokenizer, TextCodec
 from seq2seq.decoding.hypothesis import pharaoh
 from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
+from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 
 RAW = "der hund\r\n\r\n🐕\tläuft\nhund\u2028heim\n\ufeffdaneben\nheim"
@@ -183,10 +183,10 @@ def test_alignments_that_a_model_cannot_give_are_refused_before_the_work(tmp_pat
             translate_text(blind, asked)
     unspaced = SentencePieceTokenizer("zh-TW", there.source.tokenizer.model)
     for side in ("source", "target"):
-        chinese = replace(there, **{side: TextCodec(unspaced, there.source.vocabulary)})
-        for start in (translate_text, answer_prompt):
-            with pytest.raises(UserError, match=r"alignments.* zh-TW"):
-                start(chinese, links)
+        codec = TextCodec(unspaced, there.source.vocabulary)
+        chinese = Translator.of_parts(**{**vars(there), side: codec})
+        with pytest.raises(UserError, match=r"alignments.* zh-TW"):
+            translate_text(chinese, links)
     assert not list(tmp_path.iterdir())
 
 

@@ -297,6 +297,7 @@ def test_text_that_is_still_in_pieces_is_pointed_out(tmp_path, caplog):
 
 
 def test_learned_sources_are_found_in_every_test_set_and_told_of_once(run, tmp_path, caplog):
+    caplog.set_level("INFO")
     learned = (run.parents[3] / "corpus" / "train.source").read_text().splitlines()[:4]
     (tmp_path / "mine.source").write_text("\n".join([*learned, "new words"]).upper())
     (tmp_path / "mine.target").write_text("x\n" * 5)
