@@ -16,8 +16,13 @@ from seq2seq.config import CorpusConfig, TokenizationConfig, TrainConfig
 from seq2seq.config.evaluation import unspaced
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.encoding import REASONS, EncodedPairs, Split, save_array
-from seq2seq.data.leaks import read_learned, require_sides, save_learned, warn_if_learned
-from seq2seq.data.splits import source_digests
+from seq2seq.data.splits import (
+    read_learned,
+    require_sides,
+    save_learned,
+    source_digests,
+    warn_if_learned,
+)
 from seq2seq.data.text import SIDES, Corpus, read_lines, warn_once
 from seq2seq.data.tokenization import (
     SentencePieceTokenizer,

@@ -1,4 +1,4 @@
-"""Split a parallel text by hashes of its sources: the same text gives the same splits.
+"""Split a parallel text by hashes of its sources; notice text that was learned, by the same.
 
 Two passes read the text; memory holds 16 bytes of hashes for each pair.
 """
@@ -6,10 +6,11 @@ Two passes read the text; memory holds 16 bytes of hashes for each pair.
 import hashlib
 import json
 import logging
+import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,16 @@ from jaxtyping import Int8, UInt64
 from tqdm import tqdm
 
 from seq2seq.config import CorpusConfig
-from seq2seq.data.text import LineWriter, read_lines
+from seq2seq.config.evaluation import unspaced
+from seq2seq.data.encoding import save_array
+from seq2seq.data.text import SIDES, Corpus, LineWriter, read_lines, warn_once
 from seq2seq.errors import UserError
 from seq2seq.files import digest
 
 log = logging.getLogger(__name__)
 
+LEARNED = "learned.npy"
+"""File of a run folder: sorted hashes of the sources that the model has learned from."""
 RULES = 2
 """Version of the cleaning and splitting; text of an older version is made again."""
 WAYS = ("train", "valid", "test", "duplicate", "held_out", "empty", "too_long", "uneven")
@@ -129,3 +134,49 @@ def source_digest(source: str) -> int:
 def _digest(text: str) -> int:
     """64-bit hash; the probability of a collision among two million pairs is about 1e-7."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def save_learned(path: Path, digests: UInt64[np.ndarray, " N"]) -> None:
+    """Write hashes of sources, sorted, each once."""
+    save_array(path, np.unique(digests))
+
+
+def read_learned(run: Path) -> UInt64[np.ndarray, " N"]:
+    """Hashes of the sources that the model of a run folder has learned from; [] if not known."""
+    try:
+        return np.asarray(np.load(run / LEARNED, mmap_mode="r"), np.uint64)
+    except (OSError, ValueError):
+        log.info("%s has no readable %s: leaked test text is not noticed.", run, LEARNED)
+        return np.zeros(0, np.uint64)
+
+
+def warn_if_learned(name: str, sources: Iterable[str], learned: UInt64[np.ndarray, " N"]) -> None:
+    """Warn, once for each text, of sources that were learned, but for case and spaces."""
+    seen = np.isin(source_digests(sources), learned)
+    if seen.any():
+        warn_once(
+            f"{name}: {seen.sum():,} of {len(seen):,} sources are also in the training text, so "
+            "scores on them are too good; take these pairs out of the training text."
+        )
+
+
+def require_sides(corpus: Corpus) -> None:
+    """Refuse validation or test text of which a side has the words of the other training side."""
+    languages = corpus.source_language, corpus.target_language
+    for side, other, language in zip(SIDES, SIDES[::-1], languages, strict=True):
+        pattern = re.compile(r"\w" if unspaced(language) else r"\w+")
+
+        def words(path: Path, pattern: re.Pattern[str] = pattern) -> set[str]:
+            return {w for line in islice(read_lines(path), 5_000) for w in pattern.findall(line)}
+
+        ours, theirs = (words(getattr(corpus.train, each)) for each in (side, other))
+        for name, text in {"valid": corpus.valid, **corpus.tests}.items():
+            found = words(path := getattr(text, side))
+            own, crossed = (len(found & known) / max(len(found), 20) for known in (ours, theirs))
+            if crossed > 0.5 and own < crossed / 2:
+                raise UserError(
+                    f"{path} has {crossed:.0%} of its words in common with "
+                    f"{getattr(corpus.train, other)}, but {own:.0%} with "
+                    f"{getattr(corpus.train, side)}; exchange the {name} or the train files of the "
+                    "two languages."
+                )

@@ -14,7 +14,7 @@ import torch
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint, read_config
 from seq2seq.config import DecodingConfig, EvaluateConfig
-from seq2seq.data.leaks import read_learned, warn_if_learned
+from seq2seq.data.splits import read_learned, warn_if_learned
 from seq2seq.data.text import ParallelText, content_digest, read_aligned, read_references
 from seq2seq.data.vocabulary import UNK
 from seq2seq.decoding.translator import Translator

@@ -27,7 +27,7 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
         if config.directory is not None:
             corpus = _moved(corpus, config.directory)
         tests = load_test_sets(corpus, Path(config.data))
-    for name in tests if wanted is None else wanted:
+    for name in list(tests) if wanted is None else wanted:
         text = tests[name] if name in tests else _fetch(name, pair, [*tests, *public])
         chosen[name.replace("/", "_")] = text
     return {**chosen, **find_test_texts(config.test_texts, corpus)}

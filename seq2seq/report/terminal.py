@@ -130,17 +130,10 @@ def _table(comparison: Comparison, colour: bool) -> list[str]:
         rows = [row[: 2 + count + gaps] for row in summary_rows(comparison)]
         return _with_bars(rows, range(2, 2 + count), colour)
     systems = _ranked(comparison.systems)
-<<<<<<< HEAD
-    scores, unit = systems[0].rows, comparison.settings.unit
-    enough = [place for place, row in enumerate(scores[:-1]) if not row.few]
-    ends = [enough[0], enough[-1]] if len(enough) > 1 else []
-    header = ["system", row_label(systems[0].overall), *(f"{scores[n].words} {unit}" for n in ends)]
-=======
     best, unit = systems[0], comparison.settings.unit
     enough = [place for place, row in enumerate(best.buckets) if not row.few]
     ends = [enough[0], enough[-1]] if len(enough) > 1 else []
     header = ["system", row_label(best.overall), *(f"{best.rows[n].words} {unit}" for n in ends)]
->>>>>>> p3
     cells = [[s.name[:24], *(or_dash(s.rows[n].bleu, 1) for n in (-1, *ends))] for s in systems]
     return _with_bars([header, *cells], range(1, 2), colour)
 

@@ -17,8 +17,8 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from seq2seq.checkpoint import TrainingState
 from seq2seq.config import TrainConfig
 from seq2seq.data.batching import BatchPlan, collate
-from seq2seq.data.leaks import LEARNED, save_learned
 from seq2seq.data.preparation import PreparedData, advise, left_out, prepare
+from seq2seq.data.splits import LEARNED, save_learned
 from seq2seq.device import (
     choose_device,
     choose_precision,
