@@ -29,21 +29,21 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
     """
     _require_attention(translator, config)
     files = config.outputs
-    places = [file if file == "-" else Path(file).resolve() for file in files.values()]
-    taken = [*places, Path(config.input).resolve()]
+    places = [Path(file) if file == "-" else Path(file).resolve() for file in files.values()]
     # A pipe or a device, such as a terminal, may take several outputs.
-    whole = [place for place in taken if place == "-" or not _is_device(Path(place))]
-    if len({*whole}) < len(whole):
-        keys = ", ".join(["input", *files])
-        raise UserError(f"Two of {keys} share a file; set a different one for each.")
+    taken = [p for p in (Path(config.input).resolve(), *places) if not p.exists() or p.is_file()]
+    if len({*taken}) < len(taken):
+        raise UserError(
+            f"Two of input, {', '.join(files)} share a file; set a different one for each."
+        )
     lines, total = _open_input(config.input)
-    shown = "-" in places and sys.stdout.isatty()
+    printed = "-" in files.values()
     found = translator.stream(
         lines,
         config.decoding,
         attention=config.alignments is not None,
         chunk=config.chunk,
-        progress="" if shown else "translating",
+        progress="" if printed and sys.stdout.isatty() else "translating",
         total=total,
     )
     done = capped = unlinked = unknown = 0
@@ -64,7 +64,7 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
                 done += 1
                 capped += hypothesis.capped
                 unknown += bool(hypothesis.unknown)
-                if done % config.chunk == 0 and "-" in places:
+                if printed and done % config.chunk == 0:
                     sys.stdout.flush()
     except (KeyboardInterrupt, SystemExit, UserError) as stop:
         parts = [f"{place}.part" for place in places if Path(f"{place}.part").is_file()]
@@ -83,10 +83,6 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
     if unknown:
         log.info("Lines with words that are not in the vocabulary: %d", unknown)
     return done
-
-
-def _is_device(path: Path) -> bool:
-    return path.exists() and not path.is_file()
 
 
 def is_typed(config: TranslateConfig) -> bool:

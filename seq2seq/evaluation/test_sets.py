@@ -35,7 +35,7 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
 
 def given_text(config: EvaluateConfig) -> ParallelText:
     """Text whose files are named by the settings ``source`` and ``reference``."""
-    first, *more = (named_file("reference", path) for path in config.reference)
+    first, *more = (named_file("reference", path) for path in config.reference or [])
     source = named_file("source", str(config.source))
     return ParallelText(source, first, more_targets=tuple(more))
 
