@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if "OMP_WAIT_POLICY" not in os.environ:
     # GNU OpenMP reads this when PyTorch is imported. By default, threads wait for one another in
     # long loops, also for one whose core another program uses (docs/performance.md).
-    os.environ.setdefault("GOMP_SPINCOUNT", "300")
+    os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 from seq2seq.errors import UserError
 

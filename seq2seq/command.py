@@ -4,6 +4,7 @@ import ast
 import contextlib
 import difflib
 import errno
+import io
 import logging
 import os
 import re
@@ -53,6 +54,9 @@ def launch(name: str, stage: Callable[..., object]) -> None:
         pass  # the shell may have closed a standard stream; no later file may take its number
     os.close(number)
     sys.stderr = sys.stderr or open(2, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a scheduler's locale may lack some characters
+            stream.reconfigure(errors="replace")
     with exit_status():
         from seq2seq.composition import compose  # imports Hydra
         from seq2seq.help import help_page
@@ -76,12 +80,12 @@ def exit_status() -> Iterator[None]:
     - 1: a UserError, a file that cannot be used, a full disk, or too little memory
     - 130: Ctrl-C; 128 + number: another signal, SIGTERM (143) included
     """
+    # By default, signals would leave temporary files and workers behind. Under torchrun the default
+    # stays: with a handler, a process that waits inside PyTorch would not end.
+    handled = [one for one in STOPS if signal.getsignal(one) == signal.SIG_DFL]
     try:
-        # By default, signals would leave temporary files and workers behind. Under torchrun the
-        # default stays: with a handler, a process that waits inside PyTorch would not end.
-        for number in STOPS if process_count() == 1 else ():
-            if signal.getsignal(number) == signal.SIG_DFL:
-                signal.signal(number, lambda number, _: sys.exit(128 + number))
+        for number in handled if process_count() == 1 else ():
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
         yield
     except UserError as error:
         sys.exit(f"error: {error}")
@@ -108,3 +112,6 @@ def exit_status() -> Iterator[None]:
         sys.exit(stop.status)
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        for number in handled:
+            signal.signal(number, signal.SIG_DFL)

@@ -48,8 +48,8 @@ class DecodingConfig:
     """Exponent of the length in a hypothesis's score, log-probability / length ** length_penalty:
     0 for no penalty, 1 for the mean log-probability per piece."""
     batch_size: Count = 128
-    """Number of sentences translated together; in float32 it changes only speed and memory. Rounded
-    to bfloat16, some translations differ too: compare systems with one value."""
+    """Number of sentences translated together. In float32 it changes only speed and memory; with
+    bfloat16 also some translations, so compare systems with one value."""
     max_ratio: Annotated[float, between(0, 1000)] = 2.0
     """Factor in the maximum length of a hypothesis: max_ratio x source pieces + max_extra pieces.
     """

@@ -85,7 +85,7 @@ class ReproduceConfig(TrainConfig):
     """Name of each system to compare -> those of its settings that differ from the common ones (in
     corpus, tokenization, model, training or seeds): {dot: {model: {attention: {kind: dot}}}}.
     ``label`` is the system's name in tables and figures: {dot: {label: dot product, ...}}."""
-    baseline: str
+    baseline: str | None = None
     """Name of the system without the component under study; the others are compared with it."""
     baselines: dict[str, str] = field(default_factory=dict)
     """System -> the system to compare it with instead of ``baseline``."""
@@ -107,7 +107,7 @@ class ReproduceConfig(TrainConfig):
                 )
         shown_names(self.systems, self.labels)
         require_choice("system", self.system, [*self.systems, *ATTENTION_KINDS])
-        require_choice("baseline", self.baseline, self.systems)
+        require_choice("baseline", str(self.baseline), self.systems)
         for name, its_baseline in self.baselines.items():
             require_choice("baselines: system", name, self.systems)
             require_choice(f"baselines.{name}", its_baseline, self.systems)
