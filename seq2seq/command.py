@@ -80,13 +80,11 @@ def exit_status() -> Iterator[None]:
     - 1: a UserError, a file that cannot be used, a full disk, or too little memory
     - 130: Ctrl-C; 128 + number: another signal, SIGTERM (143) included
     """
-    handled = list[int]()
+    # By default, signals would leave temporary files and workers behind. Under torchrun the default
+    # stays: with a handler, a process that waits inside PyTorch would not end.
+    handled = [one for one in STOPS if signal.getsignal(one) == signal.SIG_DFL]
     try:
-        # By default, signals would leave temporary files and workers behind. Under torchrun the
-        # default stays: with a handler, a process that waits inside PyTorch would not end.
-        unset = [one for one in STOPS if signal.getsignal(one) == signal.SIG_DFL]
-        handled += unset if process_count() == 1 else []
-        for number in handled:
+        for number in handled if process_count() == 1 else ():
             signal.signal(number, lambda number, _: sys.exit(128 + number))
         yield
     except UserError as error:

@@ -21,7 +21,7 @@ from seq2seq.composition import SETTINGS
 from seq2seq.config import setting_names
 from seq2seq.errors import UserError
 from seq2seq.help import OFTEN, help_page
-from seq2seq.interruption import STOPS, Interrupted
+from seq2seq.interruption import Interrupted
 
 ROOT = Path(__file__).resolve().parent.parent
 PATHS = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'scripts'}"}
@@ -143,15 +143,6 @@ def test_a_file_of_settings_may_begin_with_a_mark_and_keeps_its_texts(tmp_path):
     assert (config.training.clip_norm, experiment.baselines) == (16, {"2014": "no"})
     with pytest.raises(UserError, match=r"learning_rate=0\.002"):
         compose_config("train", [*chosen, "training.optimizer.learning_rate=0.002"])
-
-
-@pytest.fixture(autouse=True)
-def handlers_of_signals():
-    """A script that ends may leave its own."""
-    before = {number: signal.getsignal(number) for number in STOPS}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 RUN = """

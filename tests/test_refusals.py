@@ -2,7 +2,6 @@
 
 import runpy
 import shlex
-import signal
 import sys
 from pathlib import Path
 
@@ -23,7 +22,6 @@ def test_wrong_input_is_one_sentence(script, words, named, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     words = shlex.split(words.replace("FOLDER", str(tmp_path)) if "--" in words else words)
     monkeypatch.setattr(sys, "argv", [f"{script}.py", *words])
-    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
     with pytest.raises(SystemExit) as stop:
         runpy.run_path(str(SCRIPTS / f"{script}.py"), run_name="__main__")
     said = stop.value.code  # text, so the status is 1

@@ -105,7 +105,7 @@ FileName = Annotated[
 @dataclass_transform(kw_only_default=True, field_specifiers=(dataclasses.field,))
 def settings(cls: type[T]) -> type[T]:
     """Make a dataclass whose values pydantic checks; a wrong one raises UserError."""
-    rules = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+    rules = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
     made: Any = pydantic.dataclasses.dataclass(cls, kw_only=True, config=rules)
     pydantic.dataclasses.rebuild_dataclass(made, force=True)
     build = made.__init__
