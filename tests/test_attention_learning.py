@@ -33,7 +33,7 @@ PIECES = len(SPECIALS) + LETTERS
 
 LUONG = {"order": "luong"}
 TASKS: dict[str, tuple[str, dict]] = {
-    **dict.fromkeys(("additive", "concat", "coverage", "dot"), ("reverse", {})),
+    **dict.fromkeys(("additive", "coverage", "dot"), ("reverse", {})),
     **dict.fromkeys(("scaled_dot", "multi_head", "local_p"), ("reverse", {})),
     "general": ("reverse", LUONG),
     # What these see follows from the target position alone, not from the length of the source.

@@ -43,11 +43,6 @@ def additive(attention, state: Vector, memory: list[Vector], past: Vector) -> Ve
     return energies(attention, [plus(asked, times(attention.key.weight, h)) for h in memory])
 
 
-def concat(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
-    """Luong et al. 2015: e_j = v . tanh(W [s; h_j])."""
-    return energies(attention, [times(attention.joint.weight, [*state, *h]) for h in memory])
-
-
 def coverage(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
     """Tu et al. 2016: e_j = v . tanh(W s + U h_j + V C_j)."""
     asked = times(attention.query.weight, state)
@@ -118,7 +113,7 @@ def elu(attention, state: Vector, memory: list[Vector], past: Vector) -> Vector:
 SCORES: dict[str, Callable[..., Vector]] = {
     loop.__name__: loop
     for loop in (
-        *(additive, concat, coverage, dot, general, scaled_dot),
+        *(additive, coverage, dot, general, scaled_dot),
         *(location, local_m, uniform, slots, linear, elu),
     )
 } | {"delta": linear}

@@ -1,14 +1,13 @@
-"""Scores by a small network: Bahdanau's additive, Luong's "concat", and Tu's coverage."""
+"""Scores by a small network: Bahdanau's additive and Tu's coverage."""
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional
 
 from seq2seq.config import AttentionConfig
 from seq2seq.model.attention import Attention
 from seq2seq.model.encoder import Source
-from seq2seq.model.layers import Projection, exact_product, spread, to_float32
+from seq2seq.model.layers import Projection, exact_product, spread
 
 
 class AdditiveAttention(Attention):
@@ -44,36 +43,6 @@ class AdditiveAttention(Attention):
         projected = source.by_sentence(self.query(query))
         hidden = torch.tanh(source.keys[:, None] + projected[:, :, None])  # N W S A
         return source.softmax_sum(exact_product(hidden, self.vector))
-
-
-class ConcatAttention(Attention):
-    r"""Luong et al. 2015, "concat": :math:`e_{ij} = v_a^\top \tanh(W_a [s_{i-1}; h_j])`.
-
-    If W_a is cut in two, this is the additive score. Only the initial values differ: here they are
-    drawn for one matrix.
-    """
-
-    def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
-        super().__init__(query_size, annotation_size, config)
-        size = config.size
-        self.query_size = query_size
-        self.joint = nn.Linear(query_size + annotation_size, size, bias=False)  # W_a
-        self.vector = nn.Parameter(torch.empty(size))  # v_a
-
-    def initialize(self) -> None:
-        """Draw v_a from U(-1/sqrt(A), 1/sqrt(A))."""
-        spread(self.vector, len(self.vector))
-
-    def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S A"]:
-        """Product of h_j and the columns of W_a that belong to it."""
-        return to_float32(functional.linear(annotations, self.joint.weight[:, self.query_size :]))
-
-    def forward(
-        self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
-    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        projected = functional.linear(query, self.joint.weight[:, : self.query_size])
-        hidden = source.keys[:, None] + source.by_sentence(projected)[:, :, None]
-        return source.softmax_sum(exact_product(torch.tanh(hidden), self.vector))
 
 
 class CoverageAttention(AdditiveAttention):

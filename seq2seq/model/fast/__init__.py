@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from seq2seq.model.attention import Attention
-from seq2seq.model.attention.additive import AdditiveAttention, ConcatAttention
+from seq2seq.model.attention.additive import AdditiveAttention
 from seq2seq.model.attention.controls import ConstantContext
 from seq2seq.model.attention.dot_product import DotAttention
 from seq2seq.model.decoder import Attend, BahdanauDecoder, Decoder, DecoderState
@@ -169,9 +169,6 @@ def _score(attention: Attention, source: Source) -> Score | None:
     if isinstance(attention, DotAttention) and forward is DotAttention.forward:
         weight = None if attention.query is None else attention.query.weight
         return Score(weight, source.keys, None)
-    if isinstance(attention, ConcatAttention) and forward is ConcatAttention.forward:
-        weight = attention.joint.weight[:, : attention.query_size]
-        return Score(weight, source.keys, attention.vector)
     if isinstance(attention, AdditiveAttention) and forward is AdditiveAttention.forward:
         return Score(attention.query.weight, source.keys, attention.vector)
     return None
