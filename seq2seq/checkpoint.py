@@ -30,7 +30,6 @@ from seq2seq.config import (
     Natural,
     Stored,
     TrainConfig,
-    between,
     from_json,
     known_settings,
     read_json,
@@ -80,20 +79,10 @@ class MetricsState(Stored):
 
 
 @dataclass
-class RateState(Stored):
-    """State of the learning-rate schedule ``plateau``."""
-
-    plateau_factor: Annotated[float, between(0)] = 1.0
-    stale: Natural = 0
-    """Number of validations since the metric last improved or the rate was last lowered."""
-
-
-@dataclass
 class TrainingState(Stored):
     """Content of ``state.json``: what resuming needs besides tensors."""
 
     progress: Progress
-    learning_rate: RateState
     metrics: MetricsState
     conditions: dict[str, str]
     """Conditions that change the last bits of results, such as the number of threads."""

@@ -31,7 +31,6 @@ from safetensors.torch import load_file, save_file
 from seq2seq import checkpoint as checkpoint_module
 from seq2seq.checkpoint import (
     MetricsState,
-    RateState,
     TrainingState,
     capture_rng,
     find_checkpoint,
@@ -84,8 +83,8 @@ def test_a_checkpoint_of_format_3_computes_what_it_did(tmp_path):
 def test_everything_comes_back(tmp_path, tie):
     config = experiment(tie)
     model = new_model(config)
-    rate, updates = RateState(1e-3, 2), MetricsState(1, [[-1.25, 1 / 3, 2]])
-    state = TrainingState(Progress(update=7, best_metric=-1.25), rate, updates, {"name": "é"})
+    updates = MetricsState(1, [[-1.25, 1 / 3, 2]])
+    state = TrainingState(Progress(update=7, best_metric=-1.25), updates, {"name": "é"})
     save(tmp_path / "a" / "last", model, config, state=state)
     before = torch.get_rng_state()
     found = load_checkpoint(tmp_path / "a" / "last", CPU)
@@ -206,7 +205,6 @@ def test_parts_that_do_not_fit_together_are_refused(whole, tmp_path, file, chang
         ("progress", "update", 3),  # the best one is later
         ("progress", "seconds", -1.0),
         ("progress", "seconds", 10**400),
-        ("learning_rate", "plateau_factor", -1),
         ("metrics", "nonfinite", -1),
         ("metrics", "finite", [[1.0, 2.0, 0]]),
         ("conditions", "threads", 2),
@@ -216,7 +214,6 @@ def test_a_state_out_of_range_is_refused(whole, tmp_path, group, key, value):
     folder = Path(shutil.copytree(whole, tmp_path / "best"))
     state = {
         "progress": asdict(Progress(update=9, best_update=5, validated_update=9)),
-        "learning_rate": {"plateau_factor": 0.5, "stale": 1},
         "metrics": {"nonfinite": 0, "finite": [[1.0, 2.0, 3]]},
         "conditions": {"threads": "2"},
     }

@@ -55,8 +55,8 @@ class AttentionConfig(Settings):
     """Settings of attention, the one component under study: how the decoder sees the source."""
 
     kind: Annotated[str, one_of(*ATTENTION_KINDS)] = "additive"
-    """additive (Bahdanau et al. 2014) | dot, general, location, local_m, local_p (Luong et al. 2015)
-    | scaled_dot, multi_head (Vaswani et al. 2017) | coverage (additive; Tu et al. 2016);
+    """additive (Bahdanau et al. 2014) | dot, general, location, local_m, local_p (Luong et al.
+    2015) | scaled_dot, multi_head (Vaswani et al. 2017) | coverage (additive; Tu et al. 2016);
     with a memory of fixed size: slots (additive attention to a few vectors, which learned queries
     pool) | linear (Shen et al. 2021) | elu (Katharopoulos et al. 2020) | delta (Schlag et al.
     2021); without attention: fixed (the encoder's summary at every step) | init_only (the summary

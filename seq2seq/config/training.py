@@ -25,7 +25,7 @@ INHERITED = re.compile(
     r"|corpus\.(source|target)$|tokenization\.(?!max_pieces|workers)"
 )
 """Pattern of the settings that a training has from its ``init_from``."""
-SCHEDULES = ("average", "constant", "plateau", "inverse_sqrt", "linear")
+SCHEDULES = ("average", "constant", "inverse_sqrt", "linear")
 
 
 @dataclass(kw_only=True)
@@ -51,14 +51,8 @@ class OptimizerConfig(Settings):
     """Number of updates over which the learning rate rises linearly from zero."""
     schedule: Annotated[str, one_of(*SCHEDULES)] = "average"
     """Learning rate after warm-up: average (constant; validation and checkpoints use the average of
-    the weights over about the last tenth of the updates) | constant | plateau (multiplied by
-    decay_factor whenever the early-stopping metric stalls) | inverse_sqrt (falls with 1 /
-    sqrt(update)) | linear (falls to zero at the end of max_epochs or max_updates)."""
-    decay_factor: Share = 0.5
-    """schedule=plateau: factor by which the learning rate is multiplied when the metric stalls."""
-    decay_patience: Natural = 1
-    """schedule=plateau: number of validations in a row that may bring no improvement; one more
-    lowers the learning rate."""
+    the weights over about the last tenth of the updates) | constant | inverse_sqrt (falls
+    with 1 / sqrt(update)) | linear (falls to zero at the end of max_epochs or max_updates)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

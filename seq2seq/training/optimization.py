@@ -3,14 +3,13 @@
 import contextlib
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from seq2seq.checkpoint import RateState
 from seq2seq.config import OptimizerConfig
 
 
@@ -74,7 +73,6 @@ class LearningRate:
     - constant, average: 1
     - linear: min(1, (n + 1 - u) / (n + 1 - w)), where n is ``updates``
     - inverse_sqrt: min(1, sqrt(w / u))
-    - plateau: decay_factor ** number of plateaus of the early-stopping metric
 
     ``updates`` is the expected number of updates, computed from the length of the first epoch. With
     batches of tokens, later epochs may be longer. Under linear, updates after n keep the rate of
@@ -84,12 +82,10 @@ class LearningRate:
     optimizer: torch.optim.Optimizer
     config: OptimizerConfig
     updates: int
-    state: RateState = field(default_factory=RateState)
 
     def at(self, update: int) -> float:
         """Return the learning rate of ``update``, counted from 1."""
-        config = self.config
-        rate = config.learning_rate * self.state.plateau_factor
+        config, rate = self.config, self.config.learning_rate
         if update < config.warmup_updates:
             return rate * update / config.warmup_updates
         top = max(1, config.warmup_updates)
@@ -103,18 +99,6 @@ class LearningRate:
         """Set the optimizer's rate for ``update``."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.at(update)
-
-    def after_validation(self, improved: bool) -> None:
-        """Lower the rate after decay_patience + 1 validations without improvement.
-
-        Only schedule=plateau does this.
-        """
-        state = self.state
-        if self.config.schedule == "plateau":
-            state.stale = 0 if improved else state.stale + 1
-            if state.stale > self.config.decay_patience:
-                state.plateau_factor *= self.config.decay_factor
-                state.stale = 0
 
 
 class WeightAverage:

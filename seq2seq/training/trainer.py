@@ -216,7 +216,7 @@ class Trainer:
         """Restore the newest checkpoint of this run; without one, start from training.init_from."""
         if (state := self.checkpoints.restore()) is not None:
             self.progress = self.record.progress = state.progress
-            self.learning_rate.state, self.interval.state = state.learning_rate, state.metrics
+            self.interval.state = state.metrics
             before = self.folder.record()
             self.record.earlier_commits = earlier_commits(before, self.record.git_commit)
             self.record.parent = before.parent
@@ -335,7 +335,6 @@ class Trainer:
         value, best = getattr(validation, metric), progress.best_metric
         improved = best is None or (value < best if metric == "loss" else value > best)
         if before is None:
-            self.learning_rate.after_validation(improved)
             progress.stale += 1
         if improved:
             progress.best_metric, progress.best_update, progress.stale = value, progress.update, 0
@@ -357,8 +356,7 @@ class Trainer:
     def _state(self) -> TrainingState:
         self._fetch_metrics()
         self.progress.seconds = time.monotonic() - self._started
-        rate, metrics = self.learning_rate.state, self.interval.state
-        return TrainingState(self.progress, rate, metrics, self.conditions)
+        return TrainingState(self.progress, self.interval.state, self.conditions)
 
     def _save(self, folder: Path, state: TrainingState | None = None) -> None:
         self.checkpoints.save(folder, state or self._state())

@@ -12,7 +12,6 @@ from seq2seq.checkpoint import (
     FORMAT,
     Checkpoint,
     MetricsState,
-    RateState,
     TrainingState,
     capture_rng,
     save_checkpoint,
@@ -62,7 +61,7 @@ def new_model(config):
 
 
 def training_state(update=1):
-    return TrainingState(Progress(update=update), RateState(), MetricsState(), {})
+    return TrainingState(Progress(update=update), MetricsState(), {})
 
 
 def save(directory, model=None, config=None, optimizer=None, state=None, rng=()):

@@ -36,7 +36,6 @@ def stored_config(run):
     return json.loads((run.path / "config.json").read_text())
 
 
-PLATEAU = {"schedule": "plateau", "decay_patience": 0}
 INVERSE = {"schedule": "inverse_sqrt", "warmup_updates": 3}
 UPDATES = {"validate_every": 5, "log_every": 3, "early_stopping_metric": "bleu"}
 GROWTH = [
@@ -50,9 +49,8 @@ GROWTH = [
         {**UPDATES, "patience": 1},
         [{"max_updates": 7}, {"max_updates": 9}, {"max_updates": 11}],
     ),
-    (PLATEAU, UPDATES, [{"max_updates": 17}, {"max_updates": 22, "max_epochs": 3}]),
     # in the middle of an epoch, by patience, as no dev sentence is ever right
-    (PLATEAU, UPDATES, [{"patience": 2}, {"patience": 9}]),
+    ({"schedule": "constant"}, UPDATES, [{"patience": 2}, {"patience": 9}]),
 ]
 
 
@@ -185,7 +183,7 @@ def test_no_system_is_trained_if_the_text_of_a_finished_one_has_changed(folder):
     assert not first.path.exists()
 
 
-@pytest.mark.parametrize("schedule", ["plateau", "linear"])
+@pytest.mark.parametrize("schedule", ["constant", "linear"])
 def test_the_advice_at_the_end_is_one_that_works(folder, caplog, schedule):
     config = with_optimizer(reversal_experiment(folder, max_epochs=1), schedule=schedule)
     with caplog.at_level("INFO"):

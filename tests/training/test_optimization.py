@@ -30,18 +30,7 @@ def rate_of(updates: int = 100, **settings) -> LearningRate:
 )
 def test_the_rate_follows_its_formula(schedule, warmup, updates, rates):
     rate = rate_of(updates, warmup_updates=warmup, schedule=schedule)
-    for _ in range(10):
-        rate.after_validation(improved=False)  # only a plateau's rate depends on them
     assert {update: rate.at(update) for update in rates} == pytest.approx(rates)
-
-
-def test_plateau_halves_after_more_stale_validations_than_its_patience():
-    rate = rate_of(schedule="plateau", decay_patience=1, warmup_updates=0)
-    seen = []
-    for improved in (True, False, True, False, False, False, False):
-        rate.after_validation(improved)
-        seen.append(rate.at(1))
-    assert seen == pytest.approx([0.1, 0.1, 0.1, 0.1, 0.05, 0.05, 0.025])
 
 
 def test_the_average_is_over_about_the_last_tenth_of_the_updates():

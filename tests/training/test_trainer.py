@@ -243,15 +243,6 @@ def test_a_linear_rate_ends_with_whichever_limit_comes_first(folder, limits, upd
     assert rates == pytest.approx([full * left / updates for left in range(updates, 0, -1)])
 
 
-def test_a_rate_falls_with_each_validation_on_a_plateau(folder, monkeypatch):
-    monkeypatch.setattr("seq2seq.training.validation.bleu", lambda counts: 0.0)
-    config = reversal_experiment(folder, validate_every=5, early_stopping_metric="bleu")
-    plateau = {"schedule": "plateau", "decay_patience": 0, "warmup_updates": 0}
-    run = train(with_optimizer(config, **plateau))
-    rates = {entry["update"]: entry["learning_rate"] for entry in trained(run)}
-    assert rates == {5: 0.005, 10: 0.005, 15: 0.0025, 20: 0.00125}
-
-
 def test_an_average_of_the_weights_changes_nothing_but_makes_the_model_better(folder):
     config = reversal_experiment(folder, max_epochs=12, patience=12, log_every=1)
     config = with_optimizer(config, learning_rate=0.02)
