@@ -136,6 +136,11 @@ class ModelConfig(Settings):
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
 
     @property
+    def embedding_scale(self) -> float:
+        """Factor of embeddings as they are read."""
+        return self.embedding_dim**0.5 if self.scale_embedding else 1.0
+
+    @property
     def shape(self) -> "ModelConfig":
         """Copy for comparisons: settings without effect on what trained weights compute are fixed.
 

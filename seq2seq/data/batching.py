@@ -47,7 +47,7 @@ class Batch(NamedTuple):
         """Return this batch with more rows and more padding, so that few shapes occur.
 
         The number of rows and both widths grow by less than 25 % each; on average over the sizes up
-        to 128, by 7 %. Training on a GPU is faster when shapes repeat (see training/loss.py). Each
+        to 128, by 7 %. A GPU is faster when shapes repeat (see training/graphs.py). Each
         added row has one PAD as its source.
         ``target_cells`` includes padding, which adds nothing to the loss.
         """
