@@ -29,11 +29,12 @@ from seq2seq.device import (
 from seq2seq.distributed import SINGLE, ProcessGroup, process_group
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, Interruption
+from seq2seq.model.fast import describe
 from seq2seq.model.fast.choose import kernels
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress, TrainingRecord, earlier_commits, environment_record
 from seq2seq.training.checkpoint_manager import CheckpointManager, codec_folder, load_parent
-from seq2seq.training.loss import Gradients
+from seq2seq.training.graphs import Gradients
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
 from seq2seq.training.optimization import LearningRate, WeightAverage, build_optimizer, clipped_step
 from seq2seq.training.run_folder import RunFolder, identity, reason_to_end
@@ -157,6 +158,7 @@ class Trainer:
             f"{left_out(self.data, 'valid')}), {self._epoch_length} updates an epoch, "
             f"{self.record.precision} on {self.device}, into {self.folder.path}"
         )
+        log.info(describe(self.model.decoder, self.device, self.precision))
         advise(self.config, self.data)
         self._saved = self._returned = time.monotonic()
         self._started = self._saved - self.progress.seconds  # with the time before a resume
