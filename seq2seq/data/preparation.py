@@ -75,11 +75,9 @@ def prepare(
     """
     text = load_corpus(corpus, data)
     languages = text.source_language, text.target_language
-    if any(map(unspaced, languages)) and tokenization.kind != "sentencepiece":
-        warn_once(
-            f"{' or '.join(languages)} may have no spaces between words; if yours has none, set "
-            "tokenization=sentencepiece."
-        )
+    no_spaces = [language for language in languages if unspaced(language)]
+    if no_spaces and tokenization.kind != SentencePieceTokenizer.kind:
+        warn_once(f"{no_spaces[0]} text without spaces needs tokenization=sentencepiece.")
     require_sides(text)
     hashes = text.hashes()
     recipe = {  # exactly the inputs that decide the content of the folder
