@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from helpers.reversal import reversal_experiment, without_dropout
+from helpers.reversal import reversal_experiment, with_optimizer, without_dropout
 from helpers.small_checkpoint import CPU
 from helpers.small_training import before_update, metrics, outcome, train, weights
 
