@@ -62,7 +62,7 @@ def test_rows_are_those_of_the_evaluations_and_gaps_their_differences(evaluation
 
 
 def test_the_order_of_the_evaluations_decides_the_default_baseline_alone(evaluations, monkeypatch):
-    monkeypatch.setattr("seq2seq.evaluation.translations.bleu_counts", None)  # counts are read
+    monkeypatch.setattr("seq2seq.evaluation.translations.Counts.of", None)  # counts are read
     comparison = compare_systems(evaluations, "fixed", SETTINGS)
     shuffled = random.Random(1).sample(evaluations, 4)
     assert shuffled != evaluations
