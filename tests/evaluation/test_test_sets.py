@@ -34,7 +34,7 @@ def test_a_test_set_of_sacrebleu_is_fetched_once_and_scored(run, tmp_path, monke
 @pytest.mark.parametrize("name", ["wmt14/ful", "wmt21/dev"])  # the second: of other languages
 def test_another_name_is_refused(run, tmp_path, monkeypatch, name):
     stand_in(tmp_path, monkeypatch, *LINES)
-    with pytest.raises(UserError, match=rf"test_sets={name} "):
+    with pytest.raises(UserError, match=f"test_sets={name} "):
         evaluate(settings(run, output=str(tmp_path), test_sets=[name]))
 
 
