@@ -99,14 +99,6 @@ def test_an_evaluation_is_scored_again_but_not_translated(run, tmp_path, searche
     (scored,) = evaluate(settings(run, evaluation=other))
     assert [row.words for row in scored.rows] == ["1-3", "4+", "all"]
     assert read_evaluation(scored.directory).rows == scored.rows
-    # A setting of the search that only an earlier version had makes no other evaluation.
-    path = scored.directory / "scores.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["record"]["identity"]["search"]["sample"] = False
-    content["record"]["config"]["decoding"]["sample"] = False
-    path.write_text(json.dumps(content), encoding="utf-8")
-    assert read_evaluation(scored.directory).record.config == scored.record.config
-    assert evaluate(settings(run))[0].texts.hypotheses == first.texts.hypotheses
     # What the run says of itself is brought up to date; without its run, it is kept.
     path = run / "run.json"
     said = json.loads(path.read_text(encoding="utf-8"))
