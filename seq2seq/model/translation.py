@@ -142,7 +142,7 @@ class TranslationModel(nn.Module):
     def parameter_counts(self) -> dict[str, int]:
         """Number of trainable parameters by part; a tied matrix counts once, in ``embeddings``."""
         attention = set(self.decoder.attention.parameters())
-        parts: dict[str, list[nn.Parameter]] = {
+        parts: dict[str, list[Tensor]] = {
             "embeddings": [self.source_embedding.weight, self.target_embedding.weight],
             "encoder": [*self.encoder.parameters()],
             "attention": [*attention],

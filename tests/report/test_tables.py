@@ -119,7 +119,7 @@ def test_each_other_score_has_a_table(comparison):
     assert [{cell for row in table.rows for cell in row[1:]} for table in tables] == [
         {"11.0"}, {"3.00"}, {"44.0"}, {"5.0"}, {"1.250"},
     ]  # fmt: skip
-    rows = [replace(row, capped=None) for row in systems[1].rows]
+    rows = [replace(row, scores=row.scores | {"capped": None}) for row in systems[1].rows]
     given = replace(comparison, systems=[systems[0], replace(systems[1], rows=rows)])
     assert detail_tables(given)[3].rows[0][1:] == ["5.0", "–"]
 

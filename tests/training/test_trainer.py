@@ -130,12 +130,7 @@ def test_a_run_leaves_config_record_metrics_and_checkpoints(folder, monkeypatch)
     corpus = dataclasses.replace(config.corpus, train_max_words=5)
     config = dataclasses.replace(config, corpus=corpus)
     monkeypatch.setattr(choose, "compiled_operations", lambda _: None)
-<<<<<<< HEAD
     run = train(config)
-=======
-    script.main(config)
-    run = RunFolder(config)
->>>>>>> p1
     record = json.loads((run.path / "run.json").read_text())
     assert (record["status"], record["reason"].partition(",")[0]) == ("finished", "max_epochs=2")
     assert record["progress"]["epoch"] == 2
