@@ -105,7 +105,7 @@ def test_a_record_of_great_depth_is_refused(tmp_path):
     folder = whole(tmp_path)
     scores = json.loads((folder / "scores.json").read_text())
     (folder / "scores.json").write_text(json.dumps({**scores, "record": {**RECORD, **DEEP}}))
-    with pytest.raises(UserError, match="deeply"):
+    with pytest.raises(UserError, match="damaged"):
         read_evaluation(folder)
 
 
