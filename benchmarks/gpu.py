@@ -38,7 +38,7 @@ from seq2seq.checkpoint import load_checkpoint
 from seq2seq.device import choose_device
 from seq2seq.files import write_json
 from seq2seq.interruption import Interrupted
-from seq2seq.model.fast.choose import kernels, try_out
+from seq2seq.model.fast.choose import kernels
 from seq2seq.record import environment_record
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
@@ -107,7 +107,7 @@ def facts(config: DictConfig) -> Iterator[Found]:
     if device.type == "cuda":
         from seq2seq.model.fast.gpu import TritonOperations  # only Linux has Triton
 
-        try_out(TritonOperations(), device)  # kernels() only logs an error; here it is shown whole
+        TritonOperations()  # kernels() only logs an error; here it is shown whole
 
 
 def tests(config: DictConfig) -> Iterator[Found]:

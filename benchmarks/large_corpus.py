@@ -72,7 +72,7 @@ def benchmark_large_corpus(config: DictConfig) -> Path:
         "with that of the processes it starts. 1 MB is a million bytes. Peak: all memory; a page "
         "that several processes share counts in each. Own: without shared pages, such as those of "
         "mapped files, which the system takes back when memory is short. Encoded: size of the ids "
-        "on disk; while they are written, up to three times as much.",
+        "on disk.",
     ]
     path = output / "large-corpus"
     return write_results(path, "Large corpora", rows, notes, runs, torch.device("cpu"))

@@ -35,7 +35,7 @@ from seq2seq.device import choose_device, choose_precision, keep_freed_memory
 from seq2seq.model.fast import choose
 from seq2seq.model.fast.choose import kernels
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.loss import Gradients
+from seq2seq.training.graphs import Gradients
 from seq2seq.training.optimization import WeightAverage, build_optimizer, clipped_step
 
 log = logging.getLogger(__name__)

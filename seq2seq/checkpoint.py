@@ -10,12 +10,11 @@
 - ``tokenizer.*``, ``vocabulary.*``: the text codecs of both sides
 - ``manifest.json``: SHA-256 of each file above
 
-Loading runs no code from the folder, because no file is a pickle. Loading refuses missing or
-altered files, and tensors that do not fit the config.
+No file is a pickle, so loading runs no code from the folder.
 """
 
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,14 +38,6 @@ UNAVERAGED = "unaveraged.safetensors"
 REQUIRED = {MODEL, "config.json", "state.json", "tokenizer.source.json", "tokenizer.target.json"}
 REQUIRED |= {"vocabulary.source.tsv", "vocabulary.target.tsv"}
 OPTIONAL = {RNG, "tokenizer.source.model", "tokenizer.target.model"}
-OPTIMIZER_STATE = {
-    torch.optim.Adam: ("exp_avg", "exp_avg_sq", "step"),
-    torch.optim.Adadelta: ("acc_delta", "square_avg", "step"),
-    torch.optim.SGD: (),
-}
-"""Optimizer -> names of the state tensors of each parameter.
-
-The tensors have the parameter's shape, except ``step``, which is a scalar."""
 REMEDY = "copy the folder again, or use another one"
 
 
@@ -88,8 +79,7 @@ class Checkpoint:
     directory: Path = Path()
     """Folder of the checkpoint that was loaded, never the run folder above it."""
     sha256: str = ""
-    """SHA-256 of the manifest. It identifies the checkpoint, because the manifest lists the SHA-256
-    of every other file."""
+    """SHA-256 of the manifest, which lists that of every other file."""
 
 
 def save_checkpoint(
@@ -100,9 +90,8 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint to ``directory``, replacing the one that is there.
 
-    Without ``optimizer``, training cannot resume from the checkpoint. If the model's weights are an
-    average, ``unaveraged`` holds the weights that the next update changes. UserError if a file
-    cannot be written, most often because the disk is full.
+    Without ``optimizer``, training cannot resume from it. If the model's weights are an average,
+    ``unaveraged`` holds the weights that the next update changes.
     """
     try:
         with replacing_folder(directory) as folder:
@@ -153,11 +142,7 @@ def newest_checkpoints(run: Path) -> list[Path]:
 
 
 def find_checkpoint(path: Path) -> Path:
-    """Return ``path`` if it is a checkpoint folder.
-
-    If it is a run folder, return the best checkpoint, or the newest if there is no best one.
-    UserError if there is no checkpoint, or if the best one lacks its manifest.
-    """
+    """Return ``path`` if it is a checkpoint, else the best one of this run, else its newest."""
     path = path.expanduser()
     path = path if path.name.strip(".") else path.resolve()  # "." has no name of its own
     best = path / "checkpoints" / "best"
@@ -167,59 +152,38 @@ def find_checkpoint(path: Path) -> Path:
                 return found
         if folder == best and best.exists():
             raise UserError(f"{MANIFEST} is missing in {best}; {REMEDY}.")
-    deeper = [*path.glob("*/checkpoints"), *path.glob("*/*/checkpoints")]
-    if runs := sorted(str(folder.parent) for folder in deeper):
-        raise UserError(f"{path} is a folder of runs; name one of them: {', '.join(runs[:9])}.")
     raise UserError(
         f"There is no checkpoint at {path}; name a folder with {MANIFEST}, or a run folder such as "
         "outputs/<experiment>/<system>/seed-1."
     )
 
 
-def load_checkpoint(path: Path, device: torch.device, tries: int = 5) -> Checkpoint:
+def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     """Load a checkpoint onto ``device``; ``path`` is its folder, or a run folder.
 
-    The random generators do not change; :func:`restore_rng` sets them. If a training replaces the
-    checkpoint meanwhile, loading starts again; there are ``tries`` tries in all. UserError if there
-    is no checkpoint, a file is missing or altered, or the tensors do not fit the config.
+    Each file is compared with the manifest, and the tensors with the config. The random generators
+    do not change; :func:`restore_rng` sets them.
     """
     folder = find_checkpoint(path)
-    sha256 = _manifest_digest(folder)
-    try:
-        return _load(folder, device, sha256)
-    except (UserError, OSError):
-        if tries == 1 or (sha256 and sha256 == _manifest_digest(folder)):
-            raise
-    return load_checkpoint(path, device, tries - 1)
-
-
-def _manifest_digest(folder: Path) -> str:
-    """SHA-256 of a checkpoint's manifest; "" if the manifest is gone."""
-    try:
-        return file_digest(folder / MANIFEST)
-    except FileNotFoundError:
-        return ""
-
-
-def _load(folder: Path, device: torch.device, sha256: str) -> Checkpoint:
-    """Load the checkpoint whose manifest has this SHA-256; UserError if another one replaced it."""
-    names = _verify(folder, REQUIRED | OPTIONAL)
-    if missing := REQUIRED - names:
-        raise UserError(f"{MANIFEST} in {folder} does not list {min(missing)}; {REMEDY}.")
+    sha256 = file_digest(folder / MANIFEST)
+    names = _verify(folder, REQUIRED, OPTIONAL)
     config = read_config(folder)
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
     for codec in (source, target):
         if not codec.language.isprintable():  # it is printed at the prompt
-            raise UserError(
-                f"The language {codec.language!r} in {folder} is not a code such as en; {REMEDY}."
-            )
+            raise UserError(f"The language {codec.language!r} in {folder} is no code such as en.")
     sizes = len(source.vocabulary), len(target.vocabulary)
     tensors = _read_tensors(folder / MODEL)
     with torch.random.fork_rng(devices=[]):
-        # Built first on the device "meta", without memory: a wrong config could ask for too much.
-        with torch.device("meta"):
+        with torch.device("meta"):  # takes no memory: a wrong config could ask for too much
             expected = _tensors_of(TranslationModel(config.model, *sizes))
-        _require_fit(expected, tensors, f"{MODEL} in {folder} does not fit config.json")
+        wanted, found = (
+            {(name, tensor.dtype, tensor.shape) for name, tensor in of.items()}
+            for of in (expected, tensors)
+        )
+        if wanted != found:
+            name = min(name for name, *_ in wanted ^ found)
+            raise UserError(f"{MODEL} in {folder} does not fit config.json: {name}; {REMEDY}.")
         model = TranslationModel(config.model, *sizes)
     for name, tensor in _tensors_of(model).items():
         tensor.copy_(tensors[name])
@@ -233,7 +197,7 @@ def _load(folder: Path, device: torch.device, sha256: str) -> Checkpoint:
         directory=folder,
         sha256=sha256,
     )
-    if _manifest_digest(folder) != sha256:
+    if not has_manifest(folder) or file_digest(folder / MANIFEST) != sha256:  # a training saves
         raise UserError(f"{folder} was replaced while it was loaded; run the same command again.")
     return checkpoint
 
@@ -245,38 +209,21 @@ def read_config(folder: Path) -> TrainConfig:
 
 
 def load_optimizer(
-    path: Path, optimizer: torch.optim.Optimizer, unaveraged: Sequence[Tensor] = ()
+    folder: Path, optimizer: torch.optim.Optimizer, unaveraged: Sequence[Tensor] = ()
 ) -> None:
-    """Load the optimizer state at ``path`` into a new ``optimizer``, whose settings do not change.
+    """Load the optimizer state of a checkpoint into a new ``optimizer`` of the same settings.
 
-    The weights before averaging are copied into ``unaveraged``. UserError if the checkpoint has no
-    such state, or that of another optimizer or model.
+    The weights before averaging are copied into ``unaveraged``.
     """
-    folder = find_checkpoint(path)
-    wanted = {OPTIMIZER, UNAVERAGED} if unaveraged else {OPTIMIZER}
-    if missing := wanted - _verify(folder, wanted):
-        raise UserError(
-            f"The checkpoint {folder} has no {min(missing)}, so training cannot resume from it; "
-            "use another checkpoint of the run."
-        )
+    _verify(folder, {OPTIMIZER, UNAVERAGED} if unaveraged else {OPTIMIZER})
     if unaveraged:
         weights = _read_tensors(folder / UNAVERAGED)
-        expected = {str(place): tensor for place, tensor in enumerate(unaveraged)}
-        _require_fit(expected, weights, f"{UNAVERAGED} in {folder} does not fit this training")
-        for name, tensor in expected.items():
-            tensor.copy_(weights[name])
-    tensors = _read_tensors(folder / OPTIMIZER)
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    (names,) = (names for kind, names in OPTIMIZER_STATE.items() if isinstance(optimizer, kind))
+        for place, tensor in enumerate(unaveraged):
+            tensor.copy_(weights[str(place)])
     state: dict[int, dict[str, Tensor]] = {}
-    if tensors:  # none for SGD, and before the first step
-        expected = {
-            f"{i}.{name}": torch.zeros(()) if name == "step" else parameter
-            for i, parameter in enumerate(parameters)
-            for name in names
-        }
-        _require_fit(expected, tensors, f"{OPTIMIZER} in {folder} does not fit this training")
-        state = {i: {n: tensors[f"{i}.{n}"] for n in names} for i in range(len(parameters))}
+    for key, tensor in _read_tensors(folder / OPTIMIZER).items():
+        number, _, name = key.partition(".")
+        state.setdefault(int(number), {})[name] = tensor
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 
@@ -299,21 +246,17 @@ def restore_rng(states: Mapping[str, Tensor]) -> None:
             torch.cuda.set_rng_state(state, int(index))
 
 
-def _verify(folder: Path, names: Collection[str]) -> set[str]:
-    """Check the files in ``names`` that the manifest lists; return the names of these files."""
+def _verify(folder: Path, required: Set[str], optional: Set[str] = frozenset()) -> Set[str]:
+    """Compare files with the manifest; return the names of those that it lists."""
     manifest = read_object(folder / MANIFEST, REMEDY)
-    if manifest.get("format") != FORMAT or not isinstance(files := manifest.get("files"), dict):
-        raise UserError(
-            f"{MANIFEST} in {folder} is not of format {FORMAT}; use the version of seq2seq that "
-            f"wrote it, or {REMEDY}."
-        )
-    for name in sorted(listed := files.keys() & set(names)):
-        if not (folder / name).is_file():
-            raise UserError(f"{name} is missing in {folder}; {REMEDY}.")
-        if file_digest(folder / name) != files[name]:
-            raise UserError(
-                f"{name} in {folder} is altered: its SHA-256 differs from {MANIFEST}; {REMEDY}."
-            )
+    files = manifest.get("files")
+    if manifest.get("format") != FORMAT or not isinstance(files, dict):
+        raise UserError(f"{MANIFEST} in {folder} is not of format {FORMAT}; {REMEDY}.")
+    listed = files.keys() & (required | optional)
+    for name in sorted(listed | required):
+        path = folder / name
+        if not path.is_file() or file_digest(path) != files.get(name):
+            raise UserError(f"{name} in {folder} is missing or altered; {REMEDY}.")
     return listed
 
 
@@ -330,17 +273,3 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
         return load_file(path)
     except (SafetensorError, ValueError) as error:
         raise UserError(f"{path} is not a safetensors file ({error}); {REMEDY}.") from None
-
-
-def _require_fit(expected: Mapping[str, Tensor], found: Mapping[str, Tensor], what: str) -> None:
-    """Raise a UserError that begins with ``what`` if names, shapes or types differ."""
-    for name in sorted(expected.keys() | found.keys()):
-        wanted, given = (
-            "absent" if tensor is None else f"{tensor.dtype} {tuple(tensor.shape)}"
-            for tensor in (expected.get(name), found.get(name))
-        )
-        if given != wanted:
-            raise UserError(
-                f"{what}: tensor {name} is {given}, not {wanted}; the file may be altered, or "
-                f"written by another version of seq2seq; {REMEDY}."
-            )

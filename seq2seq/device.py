@@ -11,9 +11,6 @@ import torch
 from seq2seq.config import require_choice
 from seq2seq.errors import UserError
 
-TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # parameters of mallopt(3)
-MEGABYTES = {TRIM_THRESHOLD: 512, TOP_PAD: 384, MMAP_THRESHOLD: 32}
-
 if hasattr(os, "register_at_fork"):
     # A forked child lacks its parent's threads and would wait for them forever.
     os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
@@ -22,8 +19,7 @@ if hasattr(os, "register_at_fork"):
 def choose_device(name: str) -> torch.device:
     """Return the device ``name``: ``auto`` (cuda if available), ``cpu`` or ``cuda``.
 
-    For CUDA, also make PyTorch sum bfloat16 products in float32, and prepare cuBLAS for
-    :func:`deterministic`. UserError if the device is missing.
+    With CUDA, PyTorch then sums bfloat16 products in float32, and cuBLAS can be deterministic.
     """
     require_choice("device", name, ("auto", "cpu", "cuda"))
     if name == "cpu":
@@ -43,17 +39,12 @@ def choose_device(name: str) -> torch.device:
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
     """Return the dtype of matrix products for ``fp32``, ``bf16`` or ``auto`` (bf16 if it is fast).
 
-    With bf16, only the products are rounded (autocast); weights, softmax, loss and accumulations
-    stay in float32. Only translators on a CPU round weights, too. bf16 is fast on CUDA from compute
-    capability 8 (Ampere) on, and on processors with AMX tiles or AVX512-BF16; elsewhere it is
-    emulated and slower than fp32. UserError for any other ``name``.
-
-    On CUDA, cuDNN's LSTM has no bfloat16 products with float32 states. So with bf16, the LSTM's
-    products use TF32, which keeps 3 bits more than bfloat16; with fp32, TF32 is off.
+    With bf16, only the products are rounded (autocast), and the weights of translators on a CPU.
     """
     require_choice("precision", name, ("auto", "fp32", "bf16"))
     rounded = name == "bf16" or (name == "auto" and _has_fast_bfloat16(device))
     if device.type == "cuda":
+        # cuDNN's LSTM has no bfloat16 products with float32 states; TF32 keeps 3 bits more.
         torch.backends.cudnn.allow_tf32 = rounded
     return torch.bfloat16 if rounded else torch.float32
 
@@ -78,6 +69,7 @@ def deterministic(wanted: bool) -> Iterator[None]:
 
 
 def _has_fast_bfloat16(device: torch.device) -> bool:
+    """Whether it is an Ampere GPU or later, or has AMX tiles or AVX512-BF16; others emulate it."""
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
     # Private names of PyTorch; if a version lacks them, bf16 counts as slow.
@@ -86,22 +78,14 @@ def _has_fast_bfloat16(device: torch.device) -> bool:
 
 
 def keep_freed_memory() -> None:
-    """Let glibc's allocator keep up to 512 MB that an update frees, for the next update.
-
-    By default glibc returns much of this memory to the system, then requests it again page by page.
-    The system fills each page with zeros. These steps take 6 % of the time of an update. With
-    other C libraries, nothing changes.
-    """
+    """Let glibc keep up to 512 MB that an update frees: to get them anew takes 6 % of its time."""
     if platform.libc_ver()[0] == "glibc":
-        for parameter, size in MEGABYTES.items():
+        # M_TRIM_THRESHOLD, M_TOP_PAD and M_MMAP_THRESHOLD of mallopt(3), in MB
+        for parameter, size in ((-1, 512), (-2, 384), (-3, 32)):
             ctypes.CDLL(None).mallopt(parameter, size << 20)
 
 
 def return_free_memory() -> None:
-    """Return to the system what is free in glibc's heap, holes between arrays in use included.
-
-    Arrays of many sizes leave more and more holes: after 2,800 updates on sentences of up to 50
-    words, 0.9 GB were in use and 2.7 GB free.
-    """
+    """Return to the system what is free in glibc's heap: 2.7 of 3.6 GB after 2,800 updates."""
     if platform.libc_ver()[0] == "glibc":
         ctypes.CDLL(None).malloc_trim(0)

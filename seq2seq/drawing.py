@@ -1,8 +1,7 @@
 """Style of all figures, and functions that draw them and turn them into bytes.
 
 Figures are matplotlib's Figure objects, made without pyplot and its global state. Equal results
-give equal bytes. A PNG has light colours. An SVG is light or dark like the page around it, or like
-the reader's system.
+give equal bytes. An SVG is light or dark like the page around it, or like the reader's system.
 """
 
 import contextlib
@@ -25,10 +24,8 @@ if BACKEND is not None:
     with contextlib.suppress(ValueError):
         matplotlib.rcParams["backend"] = BACKEND
 import numpy as np
-from jaxtyping import Float
 from matplotlib import font_manager as fonts
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ft2font import FT2Font
@@ -74,20 +71,6 @@ ZONE = "length-"
 """Start of the id of the invisible area over a length bucket in an SVG.
 
 The id ends with the number of the bucket, counted from 0."""
-
-
-def ink_on(image: ScalarMappable, value: float) -> str:
-    """Return the text colour, black or nearly white, that is easier to read on a cell of ``value``.
-
-    The contrast is at least 4.5 to 1, as WCAG 2 demands.
-    """
-    red, green, blue = (
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-        for c in image.to_rgba(np.array([value]))[0, :3]
-    )
-    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    # Not pure white: that is the colour of the ground, which a dark scheme replaces.
-    return "#FEFEFE" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
 
 
 def new_figure(
@@ -179,23 +162,6 @@ def draw_map(
     axes.spines[:].set_visible(False)
 
 
-def draw_cells(
-    axes: Axes, values: Float[np.ndarray, "X Y"], shades: str, highest: float, digits: int
-) -> list[Text]:
-    """Draw a square with a number for each value except NaN; return the texts of the numbers.
-
-    The colours range from 0 to ``highest``.
-    """
-    image = axes.imshow(values, cmap=shades, vmin=0, vmax=highest, aspect="auto")
-    axes.spines[:].set_visible(False)
-    style: dict[str, Any] = {"ha": "center", "va": "center"}
-    return [
-        axes.text(column, row, f"{value:.{digits}f}", color=ink_on(image, value), **style)
-        for (row, column), value in np.ndenumerate(values)
-        if not np.isnan(value)
-    ]
-
-
 def short(word: str) -> str:
     """Cut a word to at most ``LETTERS`` letters, for an axis or a column."""
     return word if len(word) <= LETTERS else word[: LETTERS - 1] + "…"
@@ -258,12 +224,11 @@ def styled() -> Iterator[None]:
 
 
 def render(
-    lay_out: Callable[[], Figure | None], prefix: str = "", forms: Sequence[str] = ("png", "svg")
+    lay_out: Callable[[], Figure | None], prefix: str = "", forms: Sequence[str] = ("svg",)
 ) -> dict[str, bytes]:
-    """Return the figure of ``lay_out`` as {"png": bytes, "svg": bytes}; {} if the figure is None.
+    """Return the figure of ``lay_out`` in each of ``forms``; {} if the figure is None.
 
-    ``forms`` may also have pdf. In the SVG, every id begins with ``prefix``, so that the ids of
-    several SVGs in a page differ.
+    In an SVG, every id begins with ``prefix``, so that the ids of several SVGs in a page differ.
     """
     with styled():
         if (figure := lay_out()) is None:

@@ -14,9 +14,3 @@ class UserError(Exception):
         """Return the sentence on one line, with control characters as escapes such as ``\\n``."""
         text, unseen = super().__str__(), ("Cc", "Cf", "Cs", "Zl", "Zp")
         return "".join(ascii(c)[1:-1] if unicodedata.category(c) in unseen else c for c in text)
-
-
-class VocabularySizeError(UserError):
-    """The vocabulary size is too large or too small for a text; the nearest ``possible`` one."""
-
-    possible: int

@@ -1,17 +1,12 @@
 """Signals, and processes that start or end together."""
 
 import logging
-import multiprocessing
 import os
 import signal
 import threading
 from types import FrameType
 
-from seq2seq.errors import UserError
-
 log = logging.getLogger(__name__)
-
-UNSET = "unset RANK and WORLD_SIZE, or start the processes with torchrun"
 
 
 class Interrupted(BaseException):
@@ -61,42 +56,7 @@ class Interruption:
         log.info("Stopping after this update; press Ctrl-C again to stop immediately.")
 
 
-def follow_parent() -> None:
-    """Prepare a worker process: it ignores Ctrl-C, and ends when its parent has ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """End this process when its parent has ended; a killed parent cannot tell its workers."""
-    parent = multiprocessing.parent_process()
-    assert parent
-    parent.join()
-    os._exit(1)
-
-
 def process_count() -> int:
-    """Number of processes that torchrun or another launcher has started; 1 without a launcher.
-
-    UserError if the variables RANK and WORLD_SIZE have invalid values.
-    """
-    # A job script may set only one of them; torchrun sets both.
-    if "RANK" not in os.environ or not os.environ.get("WORLD_SIZE"):
-        return 1
-    rank, size = number("RANK"), number("WORLD_SIZE")
-    if rank >= size:
-        raise UserError(f"RANK={rank} must be less than WORLD_SIZE={size}; {UNSET}.")
-    return size
-
-
-def by_torchrun() -> bool:
-    """Whether torchrun, not another launcher or a cluster, started this process."""
-    return "TORCHELASTIC_RUN_ID" in os.environ
-
-
-def number(variable: str, default: str = "") -> int:
-    """Value of an environment variable of torchrun; UserError unless it is a whole number >= 0."""
-    value = os.environ.get(variable, default)
-    if not value.isdecimal():
-        raise UserError(f"{variable}={value} must be a whole number, 0 or more; {UNSET}.")
-    return int(value)
+    """Number of processes that torchrun has started for this command; 1 without torchrun."""
+    # A job script may set WORLD_SIZE, too, but means something else.
+    return int(os.environ["WORLD_SIZE"]) if "TORCHELASTIC_RUN_ID" in os.environ else 1

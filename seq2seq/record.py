@@ -38,8 +38,6 @@ class Progress(Stored):
     validated_update: Natural = 0
     stale: Natural = 0
     """Number of validations since the best one."""
-    most_stale: Natural = 0
-    """Largest value that ``stale`` had at an update."""
     nonfinite: Natural = 0
     """Number of updates skipped because their loss or gradient was not finite."""
     seconds: Annotated[float, between(0)] = 0.0

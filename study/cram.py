@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from packed import LOSSES, piece_losses
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
@@ -46,7 +47,7 @@ from seq2seq.evaluation.folder import SCORES, Evaluation, read_evaluation, write
 from seq2seq.evaluation.references import score_references
 from seq2seq.evaluation.scores import bucket_members, source_lengths
 from seq2seq.evaluation.translations import Translations
-from seq2seq.files import digest
+from seq2seq.files import digest, write_json
 from seq2seq.model.encoder import Encoder, Source, length_mask
 from seq2seq.model.layers import Embedding
 from seq2seq.model.translation import TranslationModel
@@ -199,17 +200,24 @@ def encoded(translator: Translator, sources: Sequence[str]) -> Vectors:
     return torch.cat([encode(*batch).summary for batch in zip(ids, lengths, strict=True)])
 
 
+def reading(
+    translator: Translator, sources: Sequence[str], vectors: Vectors
+) -> tuple[Translator, list[str]]:
+    """Translator that reads vectors in place of sources, and the line that stands for each."""
+    names = [str(number) for number in range(len(vectors))]
+    parts = {
+        "model": handed(translator, vectors, Frame.free(vectors.shape[1])),
+        "source": TextCodec(WhitespaceTokenizer("vectors"), Vocabulary(names, [1] * len(names))),
+    }
+    given = Translator.of_parts(**vars(translator) | parts)
+    # As many pieces as the source has: the limit of length depends on them.
+    lengths = [len(translator.source.encode(source)) for source in sources]
+    return given, [" ".join([name] * n) for name, n in zip(names, lengths, strict=True)]
+
+
 def translate(translator: Translator, texts: Translations, vectors: Vectors) -> Translations:
     """Translate from each vector, greedily, and score the references given the vectors."""
-    names = [str(number) for number in range(len(vectors))]
-    given = replace(
-        translator,
-        model=handed(translator, vectors, Frame.free(vectors.shape[1])),
-        source=TextCodec(WhitespaceTokenizer("vectors"), Vocabulary(names, [1] * len(names))),
-    )
-    # As many pieces as the source has: the limit of length depends on them.
-    lengths = [len(translator.source.encode(source)) for source in texts.sources]
-    lines = [" ".join([name] * length) for name, length in zip(names, lengths, strict=True)]
+    given, lines = reading(translator, texts.sources, vectors)
     said = given.translate(lines, DecodingConfig(beam=1))
     return replace(
         texts,
@@ -290,6 +298,9 @@ def main(evaluation: str, *others: str) -> None:
             **environment_record(translator.device),
         )
         texts = translate(translator, base.texts, vectors)
+        given = reading(translator, texts.sources, vectors)
+        folder_of(name).mkdir(exist_ok=True)
+        write_json(folder_of(name) / LOSSES, piece_losses(*given, texts.references))
         print(write_evaluation(folder_of(name), texts, base.settings, record))
 
     print("encoder", sizes(own[-EACH:]))

@@ -7,22 +7,16 @@ from functools import cache, cached_property
 from typing import Any, Literal
 
 import numpy as np
+from content import COUNTS, PLACES, recall_samples
+from jaxtyping import Float
 from packed import Packed
+from student import t_interval
 
 from seq2seq.config import EvaluationConfig, flatten
 from seq2seq.errors import UserError
-from seq2seq.evaluation.lengths import (
-    ALL,
-    ENDS,
-    LONG,
-    SHORT,
-    bits_per_piece,
-    known_bits,
-    length_pools,
-)
-from seq2seq.evaluation.recall import COUNTS, PLACES, recall_samples
+from seq2seq.evaluation.lengths import ALL, ENDS, LONG, SHORT, length_pools
 from seq2seq.evaluation.scores import bleu, brevity_ratio, chrf, unpenalised_bleu
-from seq2seq.evaluation.significance import Interval, Pool, Samples, half_length, t_interval
+from seq2seq.evaluation.significance import Interval, Pool, Samples, half_length
 
 CONFIG = EvaluationConfig()
 """Default settings of ``compare``, so that intervals and buckets are the same."""
@@ -98,10 +92,10 @@ class Groups(dict[str, Group]):
         """
         lengths = [self.mean_words(label) for label in self.buckets]
         ours, theirs = (
-            [score(pool, self[system]) for pool in self.buckets.values()]
+            np.stack([score(pool, self[system]) for pool in self.buckets.values()])
             for system in (name, whole or name)
         )
-        return half_length(lengths, ours, theirs if whole else None)
+        return half_length(lengths, ours, theirs if whole else ours[0])
 
 
 def _facts(one: Packed) -> dict[str, str]:
@@ -173,19 +167,27 @@ def bits_beyond(blind: Group, places: range = range(10_000)) -> Score:
     Only pieces at ``places`` of their reference count, from 0.
     """
 
+    lost = lost_bits(places)
+
     @cache
     def score(pool: Pool, group: Group) -> Samples:
-        ours, theirs = (np.stack([one.losses(places) for one in seeds]) for seeds in (group, blind))
-        return known_bits(pool, ours, theirs)
+        return lost(pool, blind) - lost(pool, group)
 
     return score
 
 
 def lost_bits(places: range) -> Score:
-    """Loss in bits per reference piece at ``places`` of the references, from 0."""
+    """Loss in bits per reference piece at ``places`` of the references, from 0.
+
+    A pool without such pieces has 0 bits.
+    """
+
+    def bits(sums: Float[np.ndarray, "R K 2"]) -> Float[np.ndarray, "R K"]:
+        return np.asarray(sums[..., 0] / np.maximum(sums[..., 1], 1))
 
     def score(pool: Pool, group: Group) -> Samples:
-        return bits_per_piece(pool, np.stack([one.losses(places) for one in group]))
+        losses = np.stack([one.losses(places) for one in group])
+        return pool.estimate(losses / [np.log(2), 1], bits)
 
     return score
 

@@ -1,6 +1,6 @@
 """Common parts of the study's pages: numbers, figures, tables by source length, provenance."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -53,7 +53,7 @@ class Line:
 
 
 def draw_samples(
-    axes: Axes, look: Look, name: str, samples: Sequence[Samples], places: Sequence[float]
+    axes: Axes, look: Look, name: str, samples: Iterable[Samples], places: Sequence[float]
 ) -> list[float]:
     """Draw a line with the band of its intervals; return its values."""
     found = [Interval.of(each) for each in samples]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from content import ContentWords
 from jaxtyping import Bool, Int
 from packed import RESULTS, read_arrays, write_arrays
 from same_content import PRECISIONS
@@ -27,7 +28,6 @@ from seq2seq.data.grammar import banded_pairs
 from seq2seq.data.vocabulary import EOS
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.folder import SCORES, Evaluation, read_evaluation, write_evaluation
-from seq2seq.evaluation.recall import ContentWords
 from seq2seq.model.decoder import DecoderState
 from seq2seq.model.encoder import Source
 from seq2seq.model.translation import Step, TranslationModel
@@ -122,7 +122,7 @@ def no_end(evaluation: Evaluation, translator: Translator) -> Evaluation:
         if there.record.identity == identity:
             return there
     search = from_json(DecodingConfig, (record.config or {})["decoding"])
-    forbidding = replace(translator, model=NoEnd.of(translator))
+    forbidding = Translator.of_parts(**vars(translator) | {"model": NoEnd.of(translator)})
     said = forbidding.translate(evaluation.texts.sources, search)
     texts = replace(
         evaluation.texts,

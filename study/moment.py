@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from jaxtyping import Float, Int
 from middle import places
 from packed import RESULTS, read_arrays, write_arrays
@@ -89,6 +90,7 @@ def measure(run: RunFolder, test: ParallelText) -> States:
     sources, references = ([*read_lines(path)] for path in (test.source, test.target))
     translator = Translator.load(str(newest_checkpoints(run.path)[0]), "cpu", "fp32")
     scored = score_references(translator, sources, references, BATCH)
+    entropies = np.zeros((1, len(sources)))
     words = np.array([len(source.split()) for source in sources])
     line = int(np.argmax(words == SHOWN_WORDS))
     links, weights = np.zeros((1, len(sources), 3), dtype=int), np.zeros((1, 0, 0))
@@ -100,6 +102,8 @@ def measure(run: RunFolder, test: ParallelText) -> States:
         pairs = zip(found, gold, strict=True)
         links[0] = [(len(ours & sure), len(ours), len(sure)) for ours, sure in pairs]
         texts = Translations(sources, references, references, [])
+        for forced in translator.force(sources, references, BATCH):
+            entropies[0, forced.line] = torch.special.entr(forced.weights).sum(dim=1).mean()
         weights = np.array([draw_maps(translator, texts, [line], BATCH)[0].weights])
     record = run.record()
     return States(
@@ -107,7 +111,7 @@ def measure(run: RunFolder, test: ParallelText) -> States:
         np.array([record.progress.update]),
         reference_losses(scored)[None],
         links,
-        np.array([scored.entropy or [0.0] * len(sources)]),
+        entropies,
         weights,
         (sources[line].split(), references[line].split()),
         record,

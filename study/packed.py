@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 from content import Content, count_content, training_pairs
 from jaxtyping import Bool, Float, Int
+from same_content import PRECISIONS
 
 from seq2seq.checkpoint import read_config
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.text import ParallelText
+from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import Evaluation, read_evaluation
 from seq2seq.evaluation.scores import source_lengths
@@ -31,6 +33,8 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 KEPT = ("experiment", "system", "seed", "test_set", "search", "parameters", "command", "hardware",
         "git_commit", "git_modified", "versions")  # fmt: skip
 """Fields of an evaluation's record that are kept."""
+LOSSES = "piece_losses.json"
+"""File of the losses of pieces, in the folder of an evaluation that no checkpoint can repeat."""
 BLOCK = 10
 """Number of pieces of a reference whose losses are kept as one sum."""
 
@@ -92,8 +96,7 @@ class Packed:
     def of(cls, evaluation: Evaluation) -> "Packed":
         """Pack an evaluation, without sources, references and attention maps."""
         texts, record = evaluation.texts, evaluation.record
-        scores = texts.reference_scores
-        losses = [] if scores is None else scores.piece_losses
+        losses = read_losses(evaluation)
         path = Path(str(record.checkpoint))
         run = path.parent.parent if path.parent.name == "checkpoints" else path
         log, curve = run / "metrics.jsonl", []
@@ -114,7 +117,7 @@ class Packed:
             json.loads(json.dumps(whole)),
             source_lengths(texts.sources),
             evaluation.counts.bleu,
-            evaluation.counts.chrf,
+            evaluation.counts.arrays["chrf"],
             np.array([len(of) for of in losses] or [0] * size),
             np.array(
                 [
@@ -126,6 +129,30 @@ class Packed:
             np.array(texts.capped or [False] * size),
             [] if evaluation.external else texts.hypotheses,
         )
+
+
+def piece_losses(
+    translator: Translator, sources: Sequence[str], references: Sequence[str]
+) -> list[list[float]]:
+    """Negative log-likelihood of each piece of each reference; [] if a side is blank."""
+    losses: list[list[float]] = [[] for _ in sources]
+    for forced in translator.force(sources, references, 128):
+        found = [round(-one, 4) for one in forced.log_probabilities.tolist()]
+        losses[forced.line] = found if np.isfinite(found).all() else []
+    return losses
+
+
+def read_losses(evaluation: Evaluation) -> list[list[float]]:
+    """Losses in ``LOSSES``, or else by the evaluated checkpoint; [] for a text without a model."""
+    record, texts = evaluation.record, evaluation.texts
+    if texts.reference_scores is None:
+        return []
+    if (path := evaluation.directory / LOSSES).exists():
+        losses: list[list[float]] = json.loads(path.read_bytes())
+        return losses
+    device, precision = record.identity["device"], record.identity["precision"]
+    translator = Translator.load(str(record.checkpoint), device, PRECISIONS[precision])
+    return piece_losses(translator, texts.sources, texts.references)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:

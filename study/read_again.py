@@ -13,16 +13,16 @@ from pathlib import Path
 from packed import RESULTS, read_all, with_content, write_all
 from same_content import same_content
 
-from seq2seq.data.text import ParallelText, find_text, read_pairs
+from seq2seq.data.text import ParallelText, find_texts, read_pairs
 from seq2seq.files import digest
 
 
 def find(stem: str) -> ParallelText:
     """Find a text by its path without the language."""
-    text, missing = find_text(Path(stem).parent, Path(stem).name, ("en", "fr"))
-    if text is None:
-        sys.exit(f"{stem}: there is no {' or '.join(missing)}; check the path.")
-    return text
+    texts = find_texts(Path(stem).parent, ("en", "fr"))
+    if Path(stem).name not in texts:
+        sys.exit(f"{stem}: its .en or .fr is missing; check the path.")
+    return texts[Path(stem).name]
 
 
 def all_references(tests: Sequence[ParallelText]) -> Iterator[list[str]]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from content import COUNTS, LETTERS, MIDDLE, PLACES, SHARE
 from groups import CONFIG, Group, Groups, lost_bits, recall_of
 from jaxtyping import Float
 from layout import draw_samples, gained, page, scored
@@ -10,7 +11,6 @@ from matplotlib.figure import Figure
 
 from seq2seq.drawing import name_lines, new_figure, render
 from seq2seq.evaluation.lengths import ALL, ENDS
-from seq2seq.evaluation.recall import COUNTS, LETTERS, MIDDLE, PLACES, SHARE
 from seq2seq.evaluation.scores import bucket_labels
 from seq2seq.evaluation.significance import Pool
 from seq2seq.looks import GRID, looks

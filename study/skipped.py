@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from content import MIDDLE, PLACES, recall_samples
 from groups import CONFIG, Groups, corpus_bleu, length_ratio, without_penalty
 from jaxtyping import Float, Int
 from layout import draw_samples, gained, page, scored
@@ -12,7 +13,6 @@ from packed import Packed
 
 from seq2seq.drawing import name_lines, new_figure, render
 from seq2seq.evaluation.lengths import ENDS, length_pools
-from seq2seq.evaluation.recall import MIDDLE, PLACES, recall_samples
 from seq2seq.evaluation.significance import Interval, Pool, Samples
 from seq2seq.looks import GRID, looks
 from seq2seq.report.tables import markdown_table

@@ -2,11 +2,9 @@
 
 import contextlib
 import errno
-import json
 import os
 import pickle
 import shutil
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -36,10 +34,7 @@ from seq2seq.checkpoint import (
     newest_checkpoints,
     restore_rng,
 )
-from seq2seq.config import DecodingConfig
-from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
-from seq2seq.files import file_digest
 from seq2seq.record import Progress
 
 
@@ -53,14 +48,12 @@ def load_all(folder):
     found = load_checkpoint(folder, CPU)
     load_optimizer(folder, OPTIMIZERS["adam"](found.model.parameters()))
     restore_rng(found.rng)
-    return found
 
 
 @pytest.mark.parametrize("tie", [True, False])
 def test_everything_comes_back(tmp_path, tie):
-    config = experiment(tie)
-    model = new_model(config)
-    updates = MetricsState(1, [[-1.25, 1 / 3, 2]])
+    config = experiment(tie=tie)
+    model, updates = new_model(config), MetricsState(1, [[-1.25, 1 / 3, 2]])
     state = TrainingState(Progress(update=7, best_metric=-1.25), updates, {"name": "é"})
     save(tmp_path / "a" / "last", model, config, state=state)
     before = torch.get_rng_state()
@@ -96,28 +89,19 @@ def test_three_updates_saved_and_three_more_are_six(tmp_path, kind):
     torch.testing.assert_close(optimizer.state_dict(), resumed.state_dict(), atol=0, rtol=0)
 
 
-DAMAGE = {
-    "missing": lambda path: path.unlink(),
-    "cut": lambda path: os.truncate(path, path.stat().st_size // 2),
-    "empty": lambda path: path.write_bytes(b""),
-    "flipped byte": lambda path: path.write_bytes(flipped(path.read_bytes())),
-    "foreign JSON": lambda path: path.write_bytes(b"{}"),
-    "not UTF-8": lambda path: path.write_bytes(b"\xff" + path.read_bytes()),
-}
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
 
 
-def flipped(data):
-    middle = len(data) // 2
-    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("damage", [flip, Path.unlink, lambda path: path.write_bytes(b"{}")])
 def test_a_damaged_file_is_refused_by_name(whole, tmp_path, damage):
     assert not any(path.read_bytes().startswith((b"\x80", b"PK")) for path in whole.iterdir())
     for number, name in enumerate(sorted(path.name for path in whole.iterdir())):
         folder = Path(shutil.copytree(whole, tmp_path / str(number)))
-        DAMAGE[damage](folder / name)
-        with pytest.raises(UserError, match="manifest" if name == "manifest.json" else name):
+        damage(folder / name)
+        with pytest.raises(UserError, match=r"\." if name == "manifest.json" else name):
             load_all(folder)
 
 
@@ -137,13 +121,7 @@ def tensors(**changes):
     return change
 
 
-def settings(group, **changes):
-    def change(path):
-        config = json.loads(path.read_bytes())
-        (config[group] if group else config).update(changes)
-        path.write_text(json.dumps(config), encoding="utf-8")
-
-    return change
+ESCAPE = b'{"kind": "whitespace", "language": "\\u001b"}'  # a terminal would obey it
 
 
 def content(new, after=False):
@@ -153,15 +131,12 @@ def content(new, after=False):
 @pytest.mark.parametrize(
     ("file", "change", "named"),
     [
-        ("model.safetensors", content(pickle.dumps(Bomb())), "not a safetensors file"),
-        ("model.safetensors", tensors(**{"output.bias": None}), r"output\.bias is absent"),
-        ("model.safetensors", tensors(**{"output.bias": torch.zeros(3)}), r"\(3,\), not .*\(7,\)"),
-        ("vocabulary.target.tsv", content(b"katze\t1\n", after=True), r"\(7,\), not .*\(8,\)"),
-        ("config.json", settings("model", surprise=1), "config.json: .*surprise"),
-        ("config.json", settings("model", dropout="high"), "config.json: .*dropout"),
-        ("state.json", content(b"[1]"), "state.json"),
-        ("tokenizer.source.json", settings(None, language="en\x1b[2J"), r"en\\x1b"),
-        ("optimizer.safetensors", tensors(**{"0.exp_avg": torch.zeros(())}), r"0\.exp_avg is"),
+        ("model.safetensors", content(pickle.dumps(Bomb())), "model.safetensors"),
+        ("model.safetensors", tensors(**{"output.bias": None}), "output.bias"),
+        ("model.safetensors", tensors(**{"output.bias": torch.zeros(3)}), "output.bias"),
+        ("model.safetensors", tensors(**{"output.bias": torch.zeros(7).half()}), "output.bias"),
+        ("vocabulary.target.tsv", content(b"katze\t1\n", after=True), "output.bias"),
+        ("tokenizer.source.json", content(ESCAPE), "language"),
     ],
 )
 def test_parts_that_do_not_fit_together_are_refused(whole, tmp_path, file, change, named):
@@ -175,112 +150,47 @@ def test_parts_that_do_not_fit_together_are_refused(whole, tmp_path, file, chang
         load_all(folder)
 
 
-@pytest.mark.parametrize(
-    ("group", "key", "value"),
-    [
-        ("progress", "epoch", -1),
-        ("progress", "update", 3),  # the best one is later
-        ("progress", "seconds", -1.0),
-        ("progress", "seconds", 10**400),
-        ("metrics", "nonfinite", -1),
-        ("metrics", "finite", [[1.0, 2.0, 0]]),
-        ("conditions", "threads", 2),
-    ],
-)
-def test_a_state_out_of_range_is_refused(whole, tmp_path, group, key, value):
-    folder = Path(shutil.copytree(whole, tmp_path / "best"))
-    state = {
-        "progress": asdict(Progress(update=9, best_update=5, validated_update=9)),
-        "metrics": {"nonfinite": 0, "finite": [[1.0, 2.0, 3]]},
-        "conditions": {"threads": "2"},
-    }
-    (folder / "state.json").write_text(json.dumps(state))
-    reseal(folder)
-    assert load_checkpoint(folder, CPU).state.progress.update == 9
-    state[group][key] = value
-    (folder / "state.json").write_text(json.dumps(state))
-    reseal(folder)
-    with pytest.raises(UserError, match=r"state\.json is damaged \(.*" + key):
-        load_checkpoint(folder, CPU)
-
-
-def test_a_checkpoint_may_be_where_one_stands(whole, tmp_path, monkeypatch):
-    inside = tmp_path / "checkpoints" / "best" / "deeper"
-    shutil.copytree(whole, inside.parent)
-    inside.mkdir()
-    for place, name in ((tmp_path, "."), (inside.parent, "."), (inside, "..")):
-        monkeypatch.chdir(place)
-        assert find_checkpoint(Path(name)).resolve() == inside.parent
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert find_checkpoint(Path("~")) == inside.parent
-    with pytest.raises(UserError, match="no checkpoint at /"):
-        find_checkpoint(Path("/"))
-    (tmp_path / "a" / "b" / "seed-1" / "checkpoints").mkdir(parents=True)
-    for above in (tmp_path / "a", tmp_path / "a" / "b"):
-        with pytest.raises(UserError, match=rf"one of .*{tmp_path.name}/a/b/seed-1"):
-            find_checkpoint(above)
-
-
-def test_the_optimizer_of_another_kind_or_model_is_refused(whole, tmp_path):
-    model = load_checkpoint(whole, CPU).model
-    for kind, parameters in (("sgd", model.parameters()), ("adam", [model.output.bias])):
-        with pytest.raises(UserError, match="does not fit this training"):
-            load_optimizer(whole, OPTIMIZERS[kind](parameters))
-    save(tmp_path / "bare")
-    with pytest.raises(UserError, match="no optimizer"):
-        load_optimizer(tmp_path / "bare", OPTIMIZERS["adam"](model.parameters()))
-
-
-def test_a_run_folder_means_its_best_checkpoint_else_its_newest(tmp_path):
+def test_a_checkpoint_is_found_where_one_stands_and_in_its_run(whole, tmp_path, monkeypatch):
     run = tmp_path / "seed-1"
     with pytest.raises(UserError, match="no checkpoint at"):
-        load_checkpoint(run, CPU)
+        find_checkpoint(run)
     for update in (2, 10, 9):
-        save(run / "checkpoints" / f"update-{update}", state=training_state(update))
+        save(run / "checkpoints" / f"update-{update}")
     (run / "checkpoints" / "update-11.part").mkdir()
     (run / "checkpoints" / "update-12").mkdir()  # half deleted: no manifest
     assert find_checkpoint(run) == run / "checkpoints" / "update-10"
     newest = ["update-12", "update-10", "update-9", "update-2"]
     assert [path.name for path in newest_checkpoints(run)] == newest
-    save(run / "checkpoints" / "best", state=training_state(1))
-    assert load_checkpoint(run, CPU).state.progress.update == 1
-    translator = Translator.load(run, device="cpu", precision="fp32")
-    assert translator.max_pieces == 20
-    assert len(translator.translate(["a dog", "", "barks"], DecodingConfig(beam=2))) == 3
-    (run / "checkpoints" / "best" / "manifest.json").unlink()
+    best = run / "checkpoints" / "best"
+    shutil.copytree(whole, best)
+    (best / "deeper").mkdir()
+    monkeypatch.setenv("HOME", str(run))
+    for place, name in ((run, "."), (best, "."), (best / "deeper", ".."), (tmp_path, "~")):
+        monkeypatch.chdir(place)
+        assert find_checkpoint(Path(name)).resolve() == best
+    (best / "manifest.json").unlink()
     with pytest.raises(UserError, match="best"):  # no other is taken for it
-        load_checkpoint(run, CPU)
+        find_checkpoint(run)
 
 
-@pytest.mark.parametrize("times", [1, 3, 9])
-def test_a_checkpoint_that_is_replaced_meanwhile_is_loaded_whole(tmp_path, monkeypatch, times):
-    """Weights are read, and then there is another checkpoint; the last time, there is none yet."""
-    read, made = checkpoint_module.load_file, []
-    save(best := tmp_path / "best", state=training_state(0))
+def test_a_checkpoint_without_what_resuming_needs_is_refused(tmp_path):
+    optimizer = OPTIMIZERS["adam"](new_model(experiment()).parameters())
+    with pytest.raises(UserError, match="optimizer"):
+        load_optimizer(save(tmp_path / "bare"), optimizer)
+
+
+def test_a_checkpoint_that_is_replaced_meanwhile_is_not_mixed(tmp_path, monkeypatch):
+    read = checkpoint_module.load_file
+    save(tmp_path / "best", state=training_state(0))
 
     def replaced(path):
         tensors = read(path)
-        if len(made) < times:
-            made.append(training_state(len(made) + 1))
-            model = new_model(experiment())
-            model.output.bias.data.fill_(len(made))
-            save(best, model, state=made[-1])
-        elif len(made) == times:
-            made.append(None)
-            best.rename(tmp_path / "best.old")
+        save(tmp_path / "best", state=training_state(1))
         return tensors
 
     monkeypatch.setattr(checkpoint_module, "load_file", replaced)
-    if times == 9:
-        with pytest.raises(UserError, match="best was replaced"):
-            load_checkpoint(best, CPU)
-        return
-    found = load_checkpoint(best, CPU)
-    assert found.sha256 == file_digest(tmp_path / "best.old" / "manifest.json")
-    assert found.state.progress.update == found.model.output.bias[0] == times
-
-
-# -- writing ---------------------------------------------------------------------------------------
+    with pytest.raises(UserError, match="best was replaced"):
+        load_checkpoint(tmp_path / "best", CPU)
 
 
 class PowerCutError(BaseException):

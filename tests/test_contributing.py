@@ -1,4 +1,4 @@
-"""The kind of attention that CONTRIBUTING.md tells a newcomer to write passes the tests it names."""
+"""The kind of attention of CONTRIBUTING.md passes the tests that the page names."""
 
 import os
 import re
@@ -14,8 +14,10 @@ from helpers.commands import ROOT
 
 @pytest.mark.slow
 def test_the_page_followed_step_by_step_ends_in_tests_that_pass(tmp_path):
-    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("A kind of attention")[2]
-    made, line, loop = map(textwrap.dedent, re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:3])
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    page = text.partition("A kind of attention")[2]
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    made, line, loop = map(textwrap.dedent, blocks[:3])
     for name in ("seq2seq", "tests", "configs", "scripts"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)

@@ -1,6 +1,5 @@
 """What all figures share: what can be read and told apart, on light ground and dark."""
 
-import itertools
 import os
 import subprocess
 import sys
@@ -9,26 +8,16 @@ from functools import partial
 from types import SimpleNamespace
 from xml.dom import minidom
 
-import numpy as np
 import pytest
 from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from helpers.contrast import contrast
 from matplotlib import font_manager as fonts
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import ListedColormap, Normalize
 
 from seq2seq import drawing
 from seq2seq.config.model import ATTENTION_KINDS
-from seq2seq.drawing import ink_on, map_figure, render, styled
+from seq2seq.drawing import map_figure, render, styled
 from seq2seq.looks import ATTENDS, DARK, DOES_NOT, FAINT, GROUND, INK, looks
-
-
-def test_ink_stands_out_from_every_colour():
-    every = ListedColormap([*itertools.product(np.linspace(0, 1, 9), repeat=3)])
-    image = ScalarMappable(Normalize(0, 60), every)
-    for value in np.linspace(0, 60, every.N):
-        assert contrast(ink_on(image, value), image.to_rgba(value)) > 4.5
 
 
 def test_lines_and_text_stand_out_from_light_and_dark_ground():

@@ -136,9 +136,9 @@ def whole_checkpoint() -> Path:
     return save_whole(Path(mkdtemp(prefix="fuzz-")) / "best")
 
 
-def checkpoint_config(folder: Path, changes: list) -> None:
+def checkpoint(folder: Path, file: str, changes: list) -> None:
     copy = Path(shutil.copytree(whole_checkpoint(), folder / "best"))
-    path = copy / "config.json"
+    path = copy / file
     path.write_bytes(change_json(json.loads(path.read_bytes()), changes))
     reseal(copy)
     load_checkpoint(copy, CPU)
@@ -159,7 +159,7 @@ def corpus(
     text = "\n".join(content).encode("utf-8", "surrogatepass") + b"\n"
     (folder / (name + packing)).write_bytes(change_bytes(PACKINGS[packing](text), changes))
     size = 8 if kind == "sentencepiece" else None
-    options = TokenizationConfig(kind=kind, vocabulary_size=size, workers=1)
+    options = TokenizationConfig(kind=kind, vocabulary_size=size)
     prepare(FilesCorpus(source="en", target="de", directory=str(folder)), options, folder / "data")
 
 
@@ -170,7 +170,7 @@ PACKED = st.sampled_from(sorted(PACKINGS))
 CASES = [
     (command_line, 60, (st.sampled_from(SCRIPTS), WORDS)),
     (experiment_file, 25, (EXPERIMENTS, byte_changes)),
-    (checkpoint_config, 100, (json_changes,)),
+    (checkpoint, 100, (st.sampled_from(["config.json", "state.json"]), json_changes)),
     (corpus, 40, (st.sampled_from(CORPUS), lines, PACKED, st.just([]) | byte_changes, TOKENIZERS)),
 ]
 

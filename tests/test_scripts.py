@@ -32,7 +32,7 @@ def test_reproduce_leaves_runs_evaluations_and_comparisons(reproduced):
         assert (record["system"], record["search"]) == (system, "beam5")
     comparison = reproduced / "outputs" / "quickstart" / "comparison" / "test-beam5"
     names = {path.name for path in comparison.iterdir()}
-    assert {"table.md", "figure.png", "scores.json", "page.html"} <= names
+    assert {"table.md", "figure.pdf", "scores.json", "page.html"} <= names
     assert {path.name for path in reproduced.iterdir()} == {"data", "outputs"}  # none of Hydra's
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.commands import quick
-from helpers.tiny_translator import save_tiny
+from helpers.small_checkpoint import save_tiny
 
 SCRIPT = str(Path(__file__).resolve().parent.parent / "scripts" / "translate.py")
 pytestmark = [

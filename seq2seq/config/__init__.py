@@ -7,7 +7,7 @@ from seq2seq.config.checks import Natural, Stored, between, check, flatten, from
 from seq2seq.config.checks import nearest, nearest_keys, not_a_key, read_json, require_choice
 from seq2seq.config.checks import setting_names, shown
 from seq2seq.config.corpus import CORPORA, CorpusConfig, EuroparlCorpus, FilesCorpus
-from seq2seq.config.corpus import GrammarCorpus, Multi30kCorpus, TokenizationConfig, in_words
+from seq2seq.config.corpus import GrammarCorpus, Multi30kCorpus, TokenizationConfig
 from seq2seq.config.evaluation import DecodingConfig, EvaluationConfig
 from seq2seq.config.model import ATTENTION_KINDS, AttentionConfig, DecoderConfig, EncoderConfig
 from seq2seq.config.model import ModelConfig

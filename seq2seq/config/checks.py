@@ -107,6 +107,7 @@ def settings(cls: type[T]) -> type[T]:
     """Make a dataclass whose values pydantic checks; a wrong one raises UserError."""
     rules = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
     made: Any = pydantic.dataclasses.dataclass(cls, kw_only=True, config=rules)
+    pydantic.dataclasses.rebuild_dataclass(made, force=True)
     build = made.__init__
 
     def init(self: Any, **values: Any) -> None:
@@ -128,13 +129,13 @@ class Stored:
 adapter = cache(TypeAdapter)
 
 
-def check(key: str, value: Any, hint: Any, strict: bool = True) -> Any:
+def check(key: str, value: Any, hint: Any, strict: bool = True, sentences: bool = False) -> Any:
     """Build what the type ``hint`` says from JSON; unless ``strict``, text may stand for a number.
 
-    In messages, each key begins with ``key``.
+    In messages, each key begins with ``key``. Only ``sentences`` may hold control characters.
     """
     text = json.dumps(value, ensure_ascii=False)
-    if found := UNPRINTABLE.search(text):
+    if not sentences and (found := UNPRINTABLE.search(text)):
         near = text[max(0, found.start() - 40) : found.end()]
         raise UserError(f"{key or 'The text'} holds control characters, or is not UTF-8: {near}.")
     try:
@@ -180,7 +181,8 @@ def groups(schema: type, prefix: str = "") -> Iterator[tuple[str, type]]:
     """
     for name, hint in get_type_hints(schema).items():
         kinds = get_args(hint)
-        for group in filter(is_dataclass, kinds or (hint,)):
+        owners: Any = filter(is_dataclass, kinds or (hint,))
+        for group in owners:
             yield prefix + name + (f"={group.kind}" if kinds else ""), group
             yield from groups(group, f"{prefix}{name}.")
 

@@ -24,7 +24,7 @@ class CorpusConfig:
     """Folder that already holds the corpus files (plain, .gz or .xz), instead of a download; not
     with grammar."""
     mirror: str | None = None
-    """Base URL (http, https or file) to download from instead of the public one; only of multi30k
+    """Base URL (http or https) to download from instead of the public one; only of multi30k
     and europarl."""
     train_pairs: Count | None = None
     """Number of training pairs to read, from the start of the text; null for all. Pairs that are
@@ -169,9 +169,6 @@ class TokenizationConfig:
     max_pieces: Count = 250
     """Maximum number of pieces on each side of a training or validation pair; longer pairs are left
     out. In translation, a longer line is cut."""
-    workers: Count | None = None
-    """Number of processes that tokenise; null for one per core. A text of fewer than 200,000 pairs
-    is always tokenised by one process."""
 
     def __post_init__(self) -> None:
         if self.kind == "sentencepiece" and self.vocabulary_size is None:

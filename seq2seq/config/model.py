@@ -131,6 +131,11 @@ class ModelConfig:
     attention: AttentionConfig = field(default_factory=AttentionConfig)
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
 
+    @property
+    def embedding_scale(self) -> float:
+        """Factor of embeddings as they are read."""
+        return self.embedding_dim**0.5 if self.scale_embedding else 1.0
+
     def __post_init__(self) -> None:
         memory = self.encoder.hidden_size * (2 if self.encoder.directions == "both" else 1)
         if self.attention.kind == "dot" and self.decoder.hidden_size != memory:

@@ -24,7 +24,7 @@ Decay = Annotated[float, Interval(ge=0, lt=1)]
 
 INHERITED = re.compile(
     r"model\.(?!dropout|embedding_dropout|initialization|decoder\.recurrence)"
-    r"|corpus\.(source|target)$|tokenization\.(?!max_pieces|workers)"
+    r"|corpus\.(source|target)$|tokenization\.(?!max_pieces)"
 )
 """Pattern of the settings that a training has from its ``init_from``."""
 SCHEDULES = ("average", "constant", "inverse_sqrt", "linear")

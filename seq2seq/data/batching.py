@@ -1,8 +1,7 @@
 """Batches of pairs of similar length; seed and epoch decide which pairs they hold, and their order.
 
-Padding wastes time, so pairs of similar length should share a batch; but training needs different
-batches in each epoch. So the shuffled pairs are divided into large chunks, each chunk is sorted
-into batches of similar source *and* target length, and the batches of all chunks are shuffled.
+The shuffled pairs are divided into large chunks, each chunk is sorted into batches of similar
+source *and* target length, and the batches of all chunks are shuffled.
 """
 
 from collections.abc import Sequence
@@ -27,15 +26,13 @@ class Batch(NamedTuple):
     source: Int[Tensor, "B S"]
     """Source ids, EOS included."""
     source_lengths: Int[Tensor, "B"]
-    """Number of source ids per row, without padding."""
     target_input: Int[Tensor, "B T"]
     """Input of the decoder: BOS and the target ids."""
     target_output: Int[Tensor, "B T"]
     """Output that the decoder should predict: the target ids and EOS."""
     target_cells: Int[Tensor, "N"]
-    """Indices, in the flattened ``target_output``, of the ids that are not padding; after
-    :meth:`padded`, of all ids. They are computed on the CPU, which then need not wait for a GPU.
-    """
+    """Indices, in the flattened ``target_output``, of the ids that are not padding (of all, after
+    :meth:`padded`)."""
 
     def to(self, device: torch.device | str) -> "Batch":
         """Copy the batch to ``device``."""
@@ -44,12 +41,10 @@ class Batch(NamedTuple):
         return Batch(*(tensor.to(device, non_blocking=True) for tensor in held))
 
     def padded(self) -> "Batch":
-        """Return this batch with more rows and more padding, so that few shapes occur.
+        """Return this batch with more rows and padding, so that few shapes occur, as a GPU likes.
 
-        The number of rows and both widths grow by less than 25 % each; on average over the sizes up
-        to 128, by 7 %. Training on a GPU is faster when shapes repeat (see training/loss.py). Each
-        added row has one PAD as its source.
-        ``target_cells`` includes padding, which adds nothing to the loss.
+        Rows and widths grow by less than 25 % each, by 7 % on average over sizes up to 128. An
+        added row has one PAD as its source; padding adds nothing to the loss.
         """
         (rows, positions), steps = self.source.shape, self.target_input.shape[1]
         added = _rounded(rows) - rows
@@ -82,19 +77,14 @@ def collate(pairs: EncodedPairs, indices: Int[np.ndarray, "B"] | Sequence[int]) 
     chosen = np.asarray(indices)
     source, source_lengths = _padded(pairs.source_ids, pairs.source_offsets, chosen)
     target, lengths = _padded(pairs.target_ids, pairs.target_offsets, chosen)
-    rows, width = target.shape
-    target_input = np.full((rows, width + 1), PAD, np.int64)
-    target_input[:, 0] = BOS
-    target_input[:, 1:] = target
-    target_output = np.full((rows, width + 1), PAD, np.int64)
-    target_output[:, :width] = target
-    target_output[np.arange(rows), lengths] = EOS
-    real = np.arange(width + 1) <= lengths[:, None]
+    output = np.pad(target, ((0, 0), (0, 1)), constant_values=PAD)
+    output[np.arange(len(output)), lengths] = EOS
+    real = np.arange(output.shape[1]) <= lengths[:, None]
     return Batch(
         source=torch.from_numpy(source),
         source_lengths=torch.from_numpy(source_lengths),
-        target_input=torch.from_numpy(target_input),
-        target_output=torch.from_numpy(target_output),
+        target_input=torch.from_numpy(np.pad(target, ((0, 0), (1, 0)), constant_values=BOS)),
+        target_output=torch.from_numpy(output),
         target_cells=torch.from_numpy(np.flatnonzero(real)),
     )
 
@@ -118,11 +108,9 @@ class BatchPlan:
     def __init__(
         self, pairs: EncodedPairs, batch_size: int, seed: int, shuffle: bool = True
     ) -> None:
-        """Plan batches of at most ``batch_size`` pairs.
+        """Plan batches of at most ``batch_size`` pairs; ``seed`` and the epoch shuffle them.
 
-        With ``shuffle``, ``seed`` and the epoch decide which pairs share a batch, and the order of
-        the batches. Without ``shuffle``, as in validation, every epoch has the same batches, those
-        with short sources first.
+        Without ``shuffle``, every epoch has the same batches, those with short sources first.
         """
         self.batch_size = batch_size
         self.seed = seed
@@ -131,22 +119,14 @@ class BatchPlan:
         self._target_lengths = pairs.target_lengths
 
     def epoch(self, number: int) -> list[Int32[np.ndarray, "_"]]:
-        """Return the batches of epoch ``number`` as arrays of pair indices, the same in each call.
-
-        An index takes only 4 bytes, because memory holds two copies of all indices for a while.
-        """
-        count = len(self._source_lengths)
-        order = np.arange(count, dtype=np.int32)
+        """Return the batches of an epoch as arrays of pair indices, the same in each call."""
+        order = np.arange(len(self._source_lengths), dtype=np.int32)
         if not self.shuffle:
             return self._batches(order, fineness=1.0)
         random = np.random.default_rng([self.seed, number])
         random.shuffle(order)
-        step = self.batch_size
-        chunks = max(1, round(count / (step * CHUNK_BATCHES)))
-        # Chunks of similar size, in whole batches; at most one batch is short.
-        ends = [step * round(count * i / chunks / step) for i in range(1, chunks)]
         batches = []
-        for chunk in np.split(order, ends):
+        for chunk in self._split(order, len(order) / (self.batch_size * CHUNK_BATCHES)):
             # The number of bands is random. With a fixed number, a corpus of one chunk would be cut
             # in the same way in every epoch.
             batches += self._batches(chunk, fineness=random.uniform(0.75, 1.33))
@@ -155,20 +135,20 @@ class BatchPlan:
     def _batches(
         self, chunk: Int32[np.ndarray, "n"], fineness: float
     ) -> list[Int32[np.ndarray, "_"]]:
-        """Sort a chunk by both lengths and cut it into batches.
-
-        The pairs are divided into bands by source length, and each band is sorted by target length.
-        If ``fineness`` is 1, the number of bands equals the number of batches in each band. So both
-        lengths are divided equally finely. A larger ``fineness`` makes more bands.
-        """
-        step = self.batch_size
+        """Sort a chunk into bands by source length, a band by target length; cut into batches."""
         by_source = chunk[np.argsort(self._source_lengths[chunk], kind="stable")]
-        bands = max(1, round(fineness * np.sqrt(len(chunk) / step)))
-        ends = [step * round(len(chunk) * i / bands / step) for i in range(1, bands)]
-        by_both = []
-        for i, band in enumerate(np.split(by_source, ends)):
+        # With fineness 1, there are as many bands as batches in each: both lengths divide alike.
+        bands = self._split(by_source, fineness * np.sqrt(len(chunk) / self.batch_size))
+        for i, band in enumerate(bands):
             # Target lengths rise in one band and fall in the next. So a batch at the border of two
             # bands has targets of similar length.
             key = self._target_lengths[band] * (1 if i % 2 == 0 else -1)
-            by_both.append(band[np.argsort(key, kind="stable")])
-        return np.split(np.concatenate(by_both), range(step, len(chunk), step))
+            bands[i] = band[np.argsort(key, kind="stable")]
+        return np.split(np.concatenate(bands), range(self.batch_size, len(chunk), self.batch_size))
+
+    def _split(self, order: Int32[np.ndarray, "n"], parts: float) -> list[Int32[np.ndarray, "_"]]:
+        """Split into about ``parts`` parts of similar size, in whole batches but for the last."""
+        step, count = self.batch_size, max(1, round(parts))
+        return np.split(
+            order, [step * round(len(order) * i / count / step) for i in range(1, count)]
+        )

@@ -1,82 +1,72 @@
 """Europarl v7 (Koehn 2005), English-French: unpacked, cleaned and split."""
 
-import gzip
-import shutil
 import tarfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from seq2seq.config import EuroparlCorpus
 from seq2seq.data.download import fetch
-from seq2seq.data.splits import MAX_RATIO, clean_and_split, made_text
-from seq2seq.data.text import TextFolder, find_file, find_test_names
+from seq2seq.data.splits import EMPTY, OPEN, TOO_LONG, UNEVEN, recipe_folder, split_text
+from seq2seq.data.text import TextFolder, find_texts, read_pairs, word_count
 from seq2seq.errors import UserError
-from seq2seq.files import BLOCK, file_digest, file_state
+from seq2seq.files import file_digest, file_state, write_json
 
 BASE = "https://www.statmt.org/europarl/v7/"
 ARCHIVE = "fr-en.tgz"
-MEMBERS = {"en": "europarl-v7.fr-en.en", "fr": "europarl-v7.fr-en.fr"}
+NAME = "europarl-v7.fr-en"
+"""Name of the text in the archive, without the language."""
+MAX_RATIO = 3.0
+"""Maximum ratio of the longer side of a pair to the shorter side, in words."""
 
 
-def text_folder(config: EuroparlCorpus, raw: Path | None, home: Path) -> TextFolder:
+def text_folder(config: EuroparlCorpus, own: Path | None, home: Path) -> TextFolder:
     """Return the folder of the cleaned and split corpus, and the function to make it.
 
-    If ``raw`` has test files, its text is already split: return ``raw`` and None. ``raw`` may also
-    hold the raw texts or their archive; if ``raw`` is None, the function downloads the archive.
-    UserError, here or from the function, if the text is missing, damaged or too short.
+    ``own`` may hold text that is already split, the raw texts, or their archive.
     """
-    if raw is not None and find_test_names(raw, (config.source, config.target)):
-        return raw, None
-    files = [] if raw is None else _raw_files(raw)
-    sizes = (config.max_words, MAX_RATIO, config.valid_pairs, config.test_pairs)
-    own = [file_state(path) for path in files]
+    languages = config.source, config.target
+    texts = find_texts(own, languages) if own else {}
+    if own and any(name.startswith("test") for name in texts):
+        return own, None
+    raw = texts.get(NAME)
+    files = [raw.source, raw.target] if raw else [own / ARCHIVE] if own else []
+    sizes = (config.valid_pairs, config.test_pairs)
 
     def fill(folder: Path) -> None:
-        if len(files) == len(MEMBERS):
-            clean_and_split(config, dict(zip(MEMBERS, files, strict=True)), folder)
-            return
-        archive = files[0] if files else fetch(config.mirror or BASE, ARCHIVE, home)
-        try:
-            texts = unpack(archive, folder)
-        except UserError:
-            if raw is None:
-                archive.unlink()  # so that it is downloaded again; the user's own file stays
-            raise
-        clean_and_split(config, texts, folder, archive=file_digest(archive))
-        for path in texts.values():
+        found, origin = files, {}
+        if not raw:
+            archive = files[0] if files else fetch(config.mirror or BASE, ARCHIVE, home)
+            origin, unpacked = {"archive": file_digest(archive)}, unpack(archive, folder)
+            found = [unpacked[language] for language in languages]
+
+        def read() -> Iterator[tuple[str, str]]:
+            for source, target in read_pairs(*found):
+                yield source.strip(), target.strip()
+
+        def label(source: str, target: str) -> int:
+            shorter, longer = sorted((word_count(source), word_count(target)))
+            if not shorter:
+                return EMPTY
+            if longer > config.max_words:
+                return TOO_LONG
+            return UNEVEN if longer > MAX_RATIO * shorter else OPEN
+
+        counts = split_text(folder, languages, read, label, sizes, unique=True)
+        write_json(folder / "cleaning.json", {**origin, "pairs": counts})
+        for path in found if not raw else ():
             path.unlink()
 
-    return made_text(home, f"{config.source}-{config.target}-", [sizes, *own], fill)
-
-
-def _raw_files(folder: Path) -> list[Path]:
-    texts = [path for name in MEMBERS.values() if (path := find_file(folder, name))]
-    if len(texts) == len(MEMBERS):
-        return texts
-    if (folder / ARCHIVE).is_file():
-        return [folder / ARCHIVE]
-    raise UserError(
-        f"corpus.directory={folder} does not hold Europarl; add train, valid and test text, or "
-        f"{' and '.join(MEMBERS.values())}, or {ARCHIVE}."
-    )
+    states = map(file_state, files)
+    return recipe_folder(home, config, (config.max_words, MAX_RATIO, *sizes), *states), fill
 
 
 def unpack(archive: Path, folder: Path) -> dict[str, Path]:
     """Write the two texts of the archive into ``folder``; return language -> file."""
-    texts = {language: folder / name for language, name in MEMBERS.items()}
     try:
-        with gzip.open(archive) as stream:
-            with tarfile.open(fileobj=stream) as tar:
-                for path in texts.values():
-                    member = tar.extractfile(path.name)
-                    assert member is not None  # a regular file
-                    with member, path.open("wb") as text:
-                        shutil.copyfileobj(member, text)
-            while stream.read(BLOCK):  # the checksum stands at the end of the gzip stream
-                pass
-    except (KeyError, EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError) as error:
-        raise UserError(
-            f"{archive} is damaged or is not the archive of Europarl ({error}); if it is in "
-            "your corpus.directory, replace it; otherwise run this again to download it again."
-        ) from error
-    return texts
+        with tarfile.open(archive, "r:gz") as tar:
+            for language in ("en", "fr"):
+                tar.extract(f"{NAME}.{language}", folder, filter="data")
+    except (KeyError, EOFError, zlib.error, tarfile.TarError) as error:
+        raise UserError(f"{archive} is damaged ({error}); delete it and run this again.") from None
+    return {language: folder / f"{NAME}.{language}" for language in ("en", "fr")}

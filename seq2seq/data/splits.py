@@ -1,17 +1,16 @@
-"""Clean and split a parallel text deterministically.
+"""Split a parallel text by hashes of its sources; notice text that was learned, by the same.
 
-Two passes read the text; neither holds it in memory. The first drops unusable pairs and keeps 16
-bytes of hashes per remaining pair. From these hashes :func:`assign` finds duplicates and assigns
-each pair to a split. The second pass writes the splits.
+Two passes read the text; memory holds 16 bytes of hashes for each pair.
 """
 
 import hashlib
 import json
 import logging
+import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,63 +18,73 @@ import numpy as np
 from jaxtyping import Int8, UInt64
 from tqdm import tqdm
 
-from seq2seq.config import EuroparlCorpus
-from seq2seq.data.text import LineWriter, TextFolder, read_lines, read_pairs, word_count
+from seq2seq.config import CorpusConfig
+from seq2seq.config.evaluation import unspaced
+from seq2seq.data.encoding import save_array
+from seq2seq.data.text import SIDES, Corpus, LineWriter, read_lines, warn_once
 from seq2seq.errors import UserError
-from seq2seq.files import digest, make_folder, write_json
+from seq2seq.files import digest
 
 log = logging.getLogger(__name__)
 
+LEARNED = "learned.npy"
+"""File of a run folder: sorted hashes of the sources that the model has learned from."""
 RULES = 2
 """Version of the cleaning and splitting; text of an older version is made again."""
-
-MAX_RATIO = 3.0
-"""Maximum ratio of the longer side of a pair to the shorter side, in words."""
-
 WAYS = ("train", "valid", "test", "duplicate", "held_out", "empty", "too_long", "uneven")
 TRAIN, VALID, TEST, DUPLICATE, HELD_OUT, EMPTY, TOO_LONG, UNEVEN = range(len(WAYS))
 """Labels of pairs, as indices of WAYS. HELD_OUT: the source is already in a validation or test
 text, so the pair is in no split."""
+OPEN = len(WAYS)
+"""Label of a pair that :func:`assign` has yet to label."""
 
 
-def made_text(
-    home: Path, prefix: str, recipe: list[Any], fill: Callable[[Path], object]
-) -> TextFolder:
-    """Return a folder below ``home``, named by a hash of ``recipe``, and a function to make it."""
-    folder = home / f"{prefix}{digest([json.dumps([RULES, *recipe]).encode()])[:12]}"
-    return folder, partial(make_folder, folder, fill)
+def recipe_folder(home: Path, config: CorpusConfig, *recipe: Any) -> Path:
+    """Return a folder below ``home``, named by a hash of what its text is made from."""
+    code = digest([json.dumps([RULES, *recipe]).encode()])[:12]
+    return home / f"{config.source}-{config.target}-{code}"
 
 
-def clean_and_split(
-    config: EuroparlCorpus, texts: dict[str, Path], folder: Path, **origin: Any
+def split_text(
+    folder: Path,
+    languages: tuple[str, str],
+    read: Callable[[], Iterator[tuple[str, str]]],
+    label: Callable[[str, str], int],
+    sizes: tuple[int, int],
+    *,
+    kept: Iterable[Path] = (),
+    unique: bool = False,
 ) -> dict[str, int]:
-    """Write {train,valid,test}.<language> and cleaning.json into ``folder`` from the raw texts.
+    """Write {train,valid,test}.<language> from pairs; return the number of pairs by label.
 
-    ``texts``: language -> raw file; ``origin``: entries of cleaning.json about the raw files.
-    Returns the number of pairs with each label of :data:`WAYS`, and their sum as ``read``.
-    UserError if the raw files have different numbers of lines, or if too few pairs remain.
+    ``sizes`` are those of valid and test. Sources in the files ``kept`` get into no split. With
+    ``unique``, only the first of equal pairs does.
     """
-    languages = config.source, config.target
-    labels = bytearray()
-    pair_digests, source_digests = array("Q"), array("Q")
-    for source, target in stripped_pairs(config, texts, "cleaning"):
-        labels.append(_label(config, source, target))
-        if labels[-1] == TRAIN:
-            pair_digests.append(_digest(f"{source}\n{target}"))
-            source_digests.append(source_digest(source))
+    labels, pairs, sources = bytearray(), array("Q"), array("Q")
+    for source, target in tqdm(read(), "reading", unit=" pairs", disable=None):
+        labels.append(label(source, target))
+        if labels[-1] == OPEN:
+            pairs.append(_digest(f"{source}\n{target}") if unique else len(pairs))
+            sources.append(source_digest(source))
+    kept_sources = chain.from_iterable(map(read_lines, kept))
     ways = np.frombuffer(labels, np.int8)
-    ways[ways == TRAIN] = assign(
-        np.array(pair_digests, np.uint64),
-        np.array(source_digests, np.uint64),
-        config.valid_pairs,
-        config.test_pairs,
-        np.array([], np.uint64),
-    )
-    counts = write_splits(folder, languages, ways, stripped_pairs(config, texts, "splitting"))
-    settings = {key: getattr(config, key) for key in ("source", "target", "max_words")}
-    report = {"rules": RULES, **origin, **settings, "max_ratio": MAX_RATIO, "pairs": counts}
-    write_json(folder / "cleaning.json", report)
-    return counts
+    digests = np.array(pairs, np.uint64), np.array(sources, np.uint64)
+    ways[ways == OPEN] = assign(*digests, *sizes, source_digests(kept_sources))
+    with ExitStack() as stack:
+        files = {
+            way: [
+                stack.enter_context(LineWriter(folder / f"{WAYS[way]}.{language}"))
+                for language in languages
+            ]
+            for way in {TRAIN, VALID, TEST}.intersection(labels)
+        }
+        pairs_again = tqdm(read(), "splitting", len(ways), unit=" pairs", disable=None)
+        for way, pair in zip(labels, pairs_again, strict=True):
+            for file, line in zip(files.get(way, ()), pair, strict=False):
+                file.write(line)
+    counts = dict(zip(WAYS, np.bincount(ways, minlength=len(WAYS)).tolist(), strict=True))
+    log.info("Pairs: %s", ", ".join(f"{way} {size:,}" for way, size in counts.items() if size))
+    return {"read": len(ways), **counts}
 
 
 def assign(
@@ -85,15 +94,10 @@ def assign(
     test: int,
     elsewhere: UInt64[np.ndarray, " M"],
 ) -> Int8[np.ndarray, " N"]:
-    """Label each of N pairs, from the hashes of pairs and sources.
+    """Label N pairs, from the hashes of pairs and sources, so that no two splits share a source.
 
-    Pairs whose source is in ``elsewhere``, the sources of existing splits, are HELD_OUT. Of the
-    others, a pair that equals an earlier one is DUPLICATE. The distinct sources of the rest are
-    sorted by hash. This order is random, but depends only on the text. The first ``test`` sources
-    are for testing, and the next ``valid`` sources are for validation. Only the first pair of such
-    a source is TEST or VALID; its other pairs are HELD_OUT. All other pairs are TRAIN. So test and
-    validation text have exact sizes, and no two splits have a source in common. UserError if no
-    source is left for training.
+    Sources of ``elsewhere`` are HELD_OUT. Of the others, sorted by hash, the first ``test`` are
+    TEST, the next ``valid`` are VALID, each with one pair; their further pairs are HELD_OUT.
     """
     labels = np.full(len(pairs), DUPLICATE, np.int8)
     taken = np.isin(sources, elsewhere)
@@ -103,9 +107,8 @@ def assign(
     distinct, leader, source = np.unique(sources[first], return_index=True, return_inverse=True)
     if len(distinct) <= valid + test:
         raise UserError(
-            f"The text has only {len(distinct)} distinct source sentences that no other split "
-            f"has, too few for corpus.valid_pairs={valid}, corpus.test_pairs={test} and any "
-            "training text; lower these settings, or add text."
+            f"The text has only {len(distinct)} distinct source sentences for corpus.valid_pairs="
+            f"{valid}, corpus.test_pairs={test} and training; lower them, or add text."
         )
     split = np.full(len(distinct), TRAIN, np.int8)
     split[:test] = TEST
@@ -118,60 +121,9 @@ def assign(
     return labels
 
 
-def write_splits(
-    folder: Path,
-    languages: tuple[str, str],
-    labels: Int8[np.ndarray, " N"],
-    pairs: Iterable[tuple[str, str]],
-) -> dict[str, int]:
-    """Write each pair to the file of its split, {train,valid,test}.<language>.
-
-    Labels are indices of :data:`WAYS`. Pairs whose label names no split, such as duplicates, are
-    left out. Returns the number of pairs with each label, and their sum as ``read``.
-    """
-    with ExitStack() as stack:
-        files = {
-            way: [
-                stack.enter_context(LineWriter(folder / f"{WAYS[way]}.{language}"))
-                for language in languages
-            ]
-            for way in {TRAIN, VALID, TEST}.intersection(labels.tolist())
-        }
-        for way, pair in zip(labels.tolist(), pairs, strict=True):
-            for file, line in zip(files.get(way, ()), pair, strict=False):
-                file.write(line)
-    sizes = np.bincount(labels, minlength=len(WAYS)).tolist()
-    counts = {"read": len(labels), **dict(zip(WAYS, sizes, strict=True))}
-    log.info("Pairs: %s", ", ".join(f"{way} {size:,}" for way, size in counts.items() if size))
-    return counts
-
-
-def stripped_pairs(
-    config: EuroparlCorpus, texts: dict[str, Path], what: str
-) -> Iterator[tuple[str, str]]:
-    pairs = read_pairs(texts[config.source], texts[config.target])
-    for source, target in tqdm(pairs, f"{config.kind}: {what}", unit=" pairs", disable=None):
-        yield source.strip(), target.strip()
-
-
-def _label(config: EuroparlCorpus, source: str, target: str) -> int:
-    """Return the label of a pair that cleaning drops; TRAIN for other pairs."""
-    shorter, longer = sorted((word_count(source, config.source), word_count(target, config.target)))
-    if not shorter:
-        return EMPTY
-    if longer > config.max_words:
-        return TOO_LONG
-    return UNEVEN if longer > MAX_RATIO * shorter else TRAIN
-
-
 def source_digests(sources: Iterable[str]) -> UInt64[np.ndarray, " M"]:
     """Return the :func:`source_digest` of each source."""
     return np.array([source_digest(source) for source in sources], np.uint64)
-
-
-def source_digests_of(files: Iterable[Path]) -> UInt64[np.ndarray, " M"]:
-    """Return the :func:`source_digest` of every line of the files."""
-    return source_digests(line for path in files for line in read_lines(path))
 
 
 def source_digest(source: str) -> int:
@@ -180,5 +132,51 @@ def source_digest(source: str) -> int:
 
 
 def _digest(text: str) -> int:
-    """Return a 64-bit hash. For two million pairs, the probability of a collision is about 1e-7."""
+    """64-bit hash; the probability of a collision among two million pairs is about 1e-7."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def save_learned(path: Path, digests: UInt64[np.ndarray, " N"]) -> None:
+    """Write hashes of sources, sorted, each once."""
+    save_array(path, np.unique(digests))
+
+
+def read_learned(run: Path) -> UInt64[np.ndarray, " N"]:
+    """Hashes of the sources that the model of a run folder has learned from; [] if not known."""
+    try:
+        return np.asarray(np.load(run / LEARNED, mmap_mode="r"), np.uint64)
+    except (OSError, ValueError):
+        log.info("%s has no readable %s: leaked test text is not noticed.", run, LEARNED)
+        return np.zeros(0, np.uint64)
+
+
+def warn_if_learned(name: str, sources: Iterable[str], learned: UInt64[np.ndarray, " N"]) -> None:
+    """Warn, once for each text, of sources that were learned, but for case and spaces."""
+    seen = np.isin(source_digests(sources), learned)
+    if seen.any():
+        warn_once(
+            f"{name}: {seen.sum():,} of {len(seen):,} sources are also in the training text, so "
+            "scores on them are too good; take these pairs out of the training text."
+        )
+
+
+def require_sides(corpus: Corpus) -> None:
+    """Refuse validation or test text of which a side has the words of the other training side."""
+    languages = corpus.source_language, corpus.target_language
+    for side, other, language in zip(SIDES, SIDES[::-1], languages, strict=True):
+        pattern = re.compile(r"\w" if unspaced(language) else r"\w+")
+
+        def words(path: Path, pattern: re.Pattern[str] = pattern) -> set[str]:
+            return {w for line in islice(read_lines(path), 5_000) for w in pattern.findall(line)}
+
+        ours, theirs = (words(getattr(corpus.train, each)) for each in (side, other))
+        for name, text in {"valid": corpus.valid, **corpus.tests}.items():
+            found = words(path := getattr(text, side))
+            own, crossed = (len(found & known) / max(len(found), 20) for known in (ours, theirs))
+            if crossed > 0.5 and own < crossed / 2:
+                raise UserError(
+                    f"{path} has {crossed:.0%} of its words in common with "
+                    f"{getattr(corpus.train, other)}, but {own:.0%} with "
+                    f"{getattr(corpus.train, side)}; exchange the {name} or the train files of the "
+                    "two languages."
+                )

@@ -8,23 +8,16 @@ from seq2seq.errors import UserError
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
-LONGEST = 1_000
-"""Maximum number of characters of a piece. Longer ones are UNK: one piece must not fill a page.
-"""
 
 
 class Vocabulary:
-    """Numbers the pieces of one side; ids 0-3 are ``<pad> <unk> <s> </s>``.
+    """Numbers the pieces of one side after ``<pad> <unk> <s> </s>``.
 
-    The specials are ids, not text: a word of the text spelt ``</s>`` is an unknown word.
+    A word of the text that is spelt like one of these is unknown.
     """
 
     def __init__(self, pieces: Sequence[str], counts: Sequence[int]) -> None:
-        """Number ``pieces`` (without the specials) in the given order.
-
-        ``counts`` are the occurrences of each piece in the training text. They do not change the
-        ids.
-        """
+        """Number ``pieces`` (without the specials) in the given order; ``counts`` are kept."""
         from torchtext.vocab import Vocab  # imports torch
 
         # Vocab would rank pieces by count; passed as specials, they keep their order.
@@ -37,39 +30,31 @@ class Vocabulary:
     def from_counts(
         cls, counts: Mapping[str, int], size: int | None = None, min_frequency: int = 1
     ) -> "Vocabulary":
-        """Build a vocabulary of the most frequent pieces.
-
-        Pieces of equal count are sorted by code points. ``size`` is the maximum number of entries,
-        specials included. Pieces with a count below ``min_frequency`` are left out.
-        """
+        """Rank pieces by count, then by code points; keep at most ``size``, specials included."""
         from torchtext.vocab import Vocab  # imports torch
 
         limit = None if size is None else max(size - len(SPECIALS), 0)
-        known = Counter({piece: count for piece, count in counts.items() if len(piece) <= LONGEST})
-        ranked = Vocab(known, limit, min_frequency, specials=list(SPECIALS))
+        ranked = Vocab(Counter(counts), limit, min_frequency, specials=list(SPECIALS))
         pieces = ranked.itos[len(SPECIALS) :]
         return cls(pieces, [counts[piece] for piece in pieces])
 
     def __contains__(self, piece: str) -> bool:
-        """Whether the vocabulary has ``piece``; False if it is spelt like a special."""
-        # `get`, not `[]`: stoi is a defaultdict and would grow by every unknown word.
-        return self._vocab.stoi.get(piece, UNK) > EOS
+        return self.encode([piece]) != [UNK]
 
     def __len__(self) -> int:
         return len(self._vocab.itos)
 
     @property
     def pieces(self) -> list[str]:
-        """Pieces in the order of ids, the specials first."""
+        """Pieces in the order of ids."""
         return list(self._vocab.itos)
 
     @property
     def counts(self) -> list[int]:
-        """Occurrences in the training text in the order of ids; 0 for the specials."""
+        """Occurrences in the training text, in the order of ids; 0 for the specials."""
         return [self._vocab.freqs[piece] for piece in self._vocab.itos]
 
     def encode(self, pieces: Iterable[str]) -> list[int]:
-        """Return the ids of ``pieces``; UNK for unknown pieces and those spelt like a special."""
         # `get`, not `[]`: stoi is a defaultdict and would grow by every unknown word.
         known = self._vocab.stoi.get
         return [i if (i := known(piece, UNK)) > EOS else UNK for piece in pieces]
@@ -85,20 +70,13 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path) -> "Vocabulary":
-        """Load the file of :meth:`save`; UserError if it is missing or damaged."""
         try:
             # Bytes, not text mode: pieces may hold "\r" or U+2028, which do not end lines here.
-            lines = path.read_bytes().decode("utf-8").split("\n")
-            rows = [line.rpartition("\t") for line in lines[:-1]]
+            *lines, rest = path.read_bytes().decode("utf-8").split("\n")
+            rows = [line.rpartition("\t") for line in lines]
             pieces, counts = [piece for piece, _, _ in rows], [int(count) for _, _, count in rows]
-            if lines[-1] or tuple(pieces[: len(SPECIALS)]) != SPECIALS or not all(pieces):
+            if rest or tuple(pieces[: len(SPECIALS)]) != SPECIALS or not all(pieces):
                 raise ValueError(f"it must begin with {' '.join(SPECIALS)} and hold whole lines")
-            if any(len(piece) > LONGEST or "\0" in piece for piece in pieces):
-                raise ValueError("a piece is too long or holds a zero byte")
             return cls(pieces[len(SPECIALS) :], counts[len(SPECIALS) :])
-        except FileNotFoundError:
-            raise UserError(f"{path} is missing; create or copy the folder again.") from None
         except ValueError as error:
-            raise UserError(
-                f"{path} is damaged ({error}); create or copy the folder again."
-            ) from None
+            raise UserError(f"{path} is damaged ({error}); copy the folder again.") from None

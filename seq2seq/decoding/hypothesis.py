@@ -43,17 +43,15 @@ class Hypothesis:
     source_pieces: list[str] = field(default_factory=list)
     """Pieces of the source, with ``</s>``; empty where ``attention`` is None."""
     attention: Float[Tensor, "T S"] | None = field(default=None, compare=False)
-    """Attention weights, with a row for each of ``pieces`` and a column for each of
-    ``source_pieces``. A row sums to 1, except with ``local_p``. None for a blank source or a model
-    without attention to words. Without ``attention=True``, the weights may also be None."""
+    """Weight of each of ``source_pieces`` for each of ``pieces``; rows sum to 1, except with
+    ``local_p``. None without ``attention=True``, for a blank source, or without attention."""
     alternatives: list["Hypothesis"] = field(default_factory=list)
     """The other hypotheses of ``n_best``, best first."""
     choices: list[list[tuple[str, float]]] = field(default_factory=list)
     """Likeliest pieces at each position, with their probabilities. The last position is that of the
     end of the sentence, unless ``capped``. [] without ``choices=COUNT``."""
     unknown: list[str] = field(default_factory=list)
-    """Source words that the model reads as ``<unk>``, each once; with subwords, the parts of words
-    that are not in the vocabulary."""
+    """Source words, or parts of words, that the model reads as ``<unk>``, each once."""
     source: str = ""
     """Sentence that was translated."""
     tokenizers: tuple[Tokenizer, Tokenizer] | None = field(default=None, repr=False, compare=False)
@@ -68,39 +66,32 @@ class Hypothesis:
         """Links between the words of ``source`` and of ``text``; both are cut at spaces.
 
         [] without attention or text. None if the model reads or writes other words than those
-        between spaces. For example, SentencePiece turns an acute accent that stands alone into a
-        space and another character. The numbers of all later words would then be wrong.
+        between spaces: the numbers of all later words would be wrong.
         """
         if self.attention is None or not self.tokenizers or not self.text.strip():
             return []
         source, target = self.tokenizers
-        source_words = source.words(self.source_pieces[:-1])  # without </s>
-        target_words = target.words(self.pieces)
-        links = strongest_links(word_weights(self.attention, source_words, target_words))
-        pieces = source.tokenize(self.source)  # the whole line, also beyond max_pieces
-        read = source.words(pieces)
-        # Each piece is a word. The model may have read a word and its punctuation as two pieces.
-        if read == list(range(len(pieces))):
-            pairs = zip(pieces, self.source_pieces[:-1], strict=False)
-            if any(word.lower() != piece.lower() for word, piece in pairs):
-                return None
-        for words, side in ((read, self.source), (target_words, self.text)):
+        whole = source.tokenize(self.source)  # also beyond max_pieces
+        read, written = source.words(whole), target.words(self.pieces)
+        # Where each piece is a word, the model may have read a word and its comma as two pieces.
+        pairs = zip(whole, self.source_pieces[:-1], strict=False)
+        if read == [*range(len(whole))] and any(one.lower() != two.lower() for one, two in pairs):
+            return None
+        source_words = source.words(self.source_pieces[:-1])
+        links = strongest_links(word_weights(self.attention, source_words, written))
+        for words, side in ((read, self.source), (written, self.text)):
             if links and max(words) + 1 != len(side.split()):
                 return None
         return links
 
     def plot(self) -> "matplotlib.figure.Figure":
-        """Draw the attention map, word by word; ``plot().savefig("map.png")`` writes it.
-
-        Raises:
-            UserError: there are no weights to draw.
-        """
+        """Draw the attention map, word by word; ``plot().savefig("map.png")`` writes it."""
         from seq2seq.drawing import map_figure, styled  # needs matplotlib
 
         if self.attention is None or not self.tokenizers or not self.pieces:
             raise UserError(
                 "There are no attention weights to draw; translate a sentence that is not blank, "
-                "by a model with attention to source pieces, and with attention=True."
+                "by a model with attention, with attention=True."
             )
         pieces = self.source_pieces[:-1], self.pieces
         words = attention_by_word(self.attention, pieces, self.tokenizers)
@@ -125,21 +116,15 @@ class Hypothesis:
 def word_weights(
     weights: Float[Tensor, "T S"], source_words: Sequence[int], target_words: Sequence[int]
 ) -> Float[Tensor, "J I"]:
-    """Soft alignment: attention of each target word to each source word.
-
-    Weights are averaged over the pieces of a target word, and summed over the pieces of a source
-    word. A row sums to 1 minus the weight of the end of the source. ``source_words`` and
-    ``target_words`` hold the number of each piece's word (:meth:`Tokenizer.words`). Columns of
-    ``weights`` beyond ``source_words``, such as the end of the sentence, are left out.
-    """
-    to_source, to_target = _membership(source_words), _membership(target_words)
+    """Attention of each target word to each source word: means over the target's pieces of sums
+    over the source's. Numbers of the pieces' words are as of :meth:`Tokenizer.words`; columns
+    beyond ``source_words``, such as the end of the sentence, are left out."""
+    to_source, to_target = (
+        torch.eye(max(words, default=-1) + 1)[torch.tensor(words, dtype=torch.long)]
+        for words in (source_words, target_words)
+    )
     merged = to_target.T @ weights[:, : len(source_words)] @ to_source
     return merged / to_target.sum(dim=0)[:, None]
-
-
-def _membership(words: Sequence[int]) -> Float[Tensor, "P W"]:
-    """Matrix of pieces x words: 1 where the piece is part of the word, and 0 elsewhere."""
-    return torch.eye(max(words, default=-1) + 1)[torch.tensor(words, dtype=torch.long)]
 
 
 class WordAttention(NamedTuple):
@@ -157,8 +142,8 @@ def attention_by_word(
 ) -> WordAttention:
     """Merge the weights between source and target ``pieces`` into weights between words.
 
-    The last column of ``weights`` belongs to the end-of-sentence symbol, the others to the first
-    source pieces: the model may have cut a long source.
+    The last column of ``weights`` is the end of the source, of which the model may have read only
+    the first pieces.
     """
     numbers, words = [], []
     for tokenizer, side in zip(tokenizers, pieces, strict=True):
@@ -170,14 +155,9 @@ def attention_by_word(
 
 
 def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:
-    """Hard alignment: link each target word to the source word with its largest weight.
-
-    Links are in the order of the target. If several source words share the largest weight, the
-    first one is used. A source without words has no links.
-    """
-    if not weights.numel():
-        return []
-    return [(source, target) for target, source in enumerate(weights.argmax(dim=1).tolist())]
+    """Link each target word to the source word with its largest weight, the first of equal ones."""
+    best = weights.argmax(dim=1).tolist() if weights.numel() else []
+    return [(source, target) for target, source in enumerate(best)]
 
 
 def pharaoh(links: Sequence[Link]) -> str:

@@ -12,8 +12,7 @@ from pathlib import Path
 from tqdm.contrib.logging import logging_redirect_tqdm
 
 from seq2seq.config import TranslateConfig
-from seq2seq.config.evaluation import unspaced
-from seq2seq.data.text import LineWriter, bounded_lines, count_lines, decode_lines, read_lines
+from seq2seq.data.text import LineWriter, count_lines, decode_lines, read_lines
 from seq2seq.decoding.hypothesis import pharaoh
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
@@ -25,24 +24,26 @@ log = logging.getLogger(__name__)
 def translate_text(translator: Translator, config: TranslateConfig) -> int:
     """Translate ``config.input`` in order, in constant memory, and return the number of lines.
 
-    An output file appears whole or not at all. After a Ctrl-C or an error, the finished lines stay
-    in ``<file>.part``. Standard output receives the lines chunk by chunk. UserError if the text
-    cannot be read or is not UTF-8, or if an output cannot be written. UserError before the first
-    line if an output or its ``.part`` is the same file as the input or another output, if a
-    ``.part`` holds lines already, if ``n_best`` is above 1 without ``n_best_list``, or if this
-    model cannot write ``alignments``.
+    An output file appears whole or not at all; after a Ctrl-C or an error, the finished lines stay
+    in ``<file>.part``. Standard output receives the lines chunk by chunk.
     """
-    _check_attention(translator, config)
-    parts = _check_outputs(config)
-    lines, total = _open_input(config.input)
+    _require_attention(translator, config)
     files = config.outputs
-    shown = "-" in files.values() and sys.stdout and sys.stdout.isatty()
+    places = [Path(file) if file == "-" else Path(file).resolve() for file in files.values()]
+    # A pipe or a device, such as a terminal, may take several outputs.
+    taken = [p for p in (Path(config.input).resolve(), *places) if not p.exists() or p.is_file()]
+    if len({*taken}) < len(taken):
+        raise UserError(
+            f"Two of input, {', '.join(files)} share a file; set a different one for each."
+        )
+    lines, total = _open_input(config.input)
+    printed = "-" in files.values()
     found = translator.stream(
         lines,
         config.decoding,
         attention=config.alignments is not None,
         chunk=config.chunk,
-        progress="" if shown else "translating",
+        progress="" if printed and sys.stdout.isatty() else "translating",
         total=total,
     )
     done = capped = unlinked = unknown = 0
@@ -63,11 +64,11 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
                 done += 1
                 capped += hypothesis.capped
                 unknown += bool(hypothesis.unknown)
-                if done % config.chunk == 0 and "-" in files.values():
+                if printed and done % config.chunk == 0:
                     sys.stdout.flush()
     except (KeyboardInterrupt, SystemExit, UserError) as stop:
-        kept = [str(part) for part in parts if part.is_file()]
-        where = f"; those written are in {' and '.join(kept)}" if kept and done else ""
+        parts = [f"{place}.part" for place in places if Path(f"{place}.part").is_file()]
+        where = f"; those written are in {' and '.join(parts)}" if parts and done else ""
         how = "Stopped" if isinstance(stop, UserError) else "Interrupted"
         if done or how == "Interrupted":
             log.warning("%s after %d lines%s.", how, done, where)
@@ -95,10 +96,9 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
     """Answer each line with hypotheses, scores, unknown words and, with ``alignments``, links.
 
     A Ctrl-C drops the line being typed or translated. Ctrl-D ends the loop, and so does a Ctrl-C on
-    an empty line. Without Python's ``readline``, lines have no history, and any Ctrl-C while typing
-    ends the loop. UserError if this model cannot write ``alignments``.
+    an empty line, or on any line without Python's ``readline``.
     """
-    _check_attention(translator, config)
+    _require_attention(translator, config)
     for stream in (sys.stdin, sys.stdout):  # a terminal may send invalid bytes, or lack characters
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -133,54 +133,17 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
                 print(f'    "{word}" is not in the vocabulary')
 
 
-def _check_attention(translator: Translator, config: TranslateConfig) -> None:
-    links = config.alignments is not None
-    if links:
-        translator.require_attention("alignments")
-    for each in (translator.source.tokenizer, translator.target.tokenizer) if links else ():
-        if each.kind == "sentencepiece" and unspaced(each.language):
-            raise UserError(
-                "Word links in alignments count the words between spaces, but this model cuts "
-                f"{each.language} into other words (tokenization={each.kind}); remove alignments."
-            )
-
-
-def _check_outputs(config: TranslateConfig) -> list[Path]:
-    """Return the ``.part`` file of each output, except standard output, pipes and devices.
-
-    UserError if two settings share a file, or if ``n_best`` is above 1 without ``n_best_list``.
-    """
-    if config.decoding.n_best > 1 and config.n_best_list is None:
+def _require_attention(translator: Translator, config: TranslateConfig) -> None:
+    if config.alignments is not None and not translator.model.attends:
         raise UserError(
-            f"decoding.n_best={config.decoding.n_best} asks for several hypotheses per line, which "
-            "only n_best_list can hold; set n_best_list=FILE."
+            "alignments needs a model with attention to words, and this one has none; remove it."
         )
-    taken: dict[str | Path, str] = {}
-    parts: list[Path] = []
-    files = config.outputs if config.input == "-" else {"input": config.input, **config.outputs}
-    for key, file in files.items():
-        place: str | Path = "standard output" if file == "-" else Path(file).resolve()
-        if isinstance(place, Path) and place.exists() and not place.is_file():
-            continue  # a pipe or a device, such as a terminal, may take several outputs
-        own = [place]
-        if isinstance(place, Path) and key != "input":
-            parts.append(LineWriter(place).part)
-            own.append(parts[-1])
-        for one in own:
-            if one in taken:
-                raise UserError(
-                    f"{taken[one]} and {key} share {one}; set a different file for each."
-                )
-            taken[one] = key
-    return parts
 
 
 def _open_input(source: str) -> tuple[Iterator[str], int | None]:
     """Open the text; return its lines and their number (None for standard input or a pipe)."""
     if source == "-":
-        if sys.stdin is None:
-            raise UserError("input=- is standard input, which is closed; set input=FILE.")
-        return decode_lines(bounded_lines(sys.stdin.buffer), "Standard input"), None
+        return decode_lines(sys.stdin.buffer, "Standard input"), None
     path = named_file("input", source, read_twice=False)
     # Counting also finds a bad byte now, not after hours. A named pipe can be read only once.
     return read_lines(path), count_lines(path) if path.is_file() else None
@@ -193,8 +156,6 @@ def _open_output(file: str) -> Iterator[Callable[[str], object]]:
         with LineWriter(Path(file), keep_unfinished=True) as writer:
             yield writer.write
         return
-    if sys.stdout is None:
-        raise UserError("Standard output is closed; write to a file, as with hypotheses=FILE.")
     output = sys.stdout.buffer  # on Windows, text would get another encoding and line ends
     yield lambda line: output.write(line.encode("utf-8") + b"\n")
     output.flush()

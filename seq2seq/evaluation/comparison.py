@@ -21,7 +21,6 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation import lengths
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import ALL, ENDS, LONG, SHORT, ScoreRow
-from seq2seq.evaluation.recall import MIDDLE, PLACES, ContentWords, Recall, recall_by
 from seq2seq.evaluation.scores import bucket_members, signatures, source_lengths
 from seq2seq.evaluation.significance import (
     FEW,
@@ -30,13 +29,10 @@ from seq2seq.evaluation.significance import (
     PairedComparison,
     Pool,
     Samples,
-    Trend,
     compare_paired,
     difference_in_differences,
     half_length,
-    trend,
 )
-from seq2seq.evaluation.translations import ReferenceScores
 from seq2seq.looks import Look, looks
 from seq2seq.record import WHEREABOUTS, EvaluationRecord
 
@@ -44,17 +40,6 @@ NOT_COMPARED = {"name", "baseline", "system", "seed", "data", "output", "evaluat
 """Config keys and groups that are not compared: names and seeds of runs, paths, evaluation."""
 Groups = Mapping[str, list[Evaluation]]
 """System -> its evaluations, in the order of seeds."""
-
-
-@dataclass(frozen=True)
-class KnownBits:
-    """Bits by which the source lowers the loss, relative to a system that sees no source."""
-
-    short: Interval
-    long: Interval
-    """Bits per reference, for short sources and for long ones."""
-    half_length: Interval
-    """Source length at which bits per reference piece are half of those on the shortest sources."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +52,9 @@ class System:
     """Evaluation of each seed, in the order of ``seeds``."""
     rows: list[ScoreRow]
     """Scores of the buckets of source length, then of all sentences."""
-    trend: Trend | None
-    """Change from short sources to long ones; None if too few buckets have enough sentences."""
-    known_bits: KnownBits | None = None
-    """Known bits, if exactly one system has attention kind ``none``. None for that system itself,
-    for systems that cut the references into other pieces or lack finite losses, and for all systems
-    if the test set has too few lengths."""
+    half_length: Interval | None
+    """Source length at which BLEU is half that of the shortest bucket; only buckets with enough
+    sentences count, and None if these are fewer than two."""
 
     @property
     def buckets(self) -> list[ScoreRow]:
@@ -84,12 +66,6 @@ class System:
     def first(self) -> Evaluation:
         """Evaluation of the first seed, whose sentences and attention the reports show."""
         return self.evaluations[0]
-
-    @property
-    def reference_scores(self) -> list[ReferenceScores]:
-        """Reference scores (forced decoding), one per seed; seeds without scores are skipped."""
-        scores = [evaluation.texts.reference_scores for evaluation in self.evaluations]
-        return [of_seed for of_seed in scores if of_seed is not None]
 
     @property
     def overall(self) -> ScoreRow:
@@ -116,7 +92,6 @@ class Comparison:
     test_set: str | None
     search: str | None
     """Corpus kind, test set and search of all models; each is None if the models differ in it."""
-    empty_sources: int
     systems: list[System]
     """Each system without a baseline comes first; those measured against it, directly or through
     another baseline, follow, sorted by name."""
@@ -126,11 +101,6 @@ class Comparison:
     """Config key -> system -> values, for keys that have more than one value."""
     signatures: dict[str, str]
     settings: EvaluationConfig
-    recall: dict[str, Recall]
-    """Kind of group -> recall of content words. Kinds: ``length`` of the source, ``place`` in the
-    reference, ``place, long sources`` (if there are enough), and ``training``, the count in the
-    training text (if that text was passed). {} for text without spaces, or if too few sentences
-    have content words."""
 
     def __repr__(self) -> str:
         scores = "; ".join(f"{each.name}: {each.overall.summary}" for each in self.systems)
@@ -168,14 +138,13 @@ def compare_systems(
     baseline: str | None,
     config: EvaluationConfig,
     baselines: Mapping[str, str] | None = None,
-    training: Iterable[str] | None = None,
 ) -> Comparison:
     """Compare evaluations of one test set.
 
     Each system is measured against its own baseline in ``baselines``, otherwise against
     ``baseline``. If ``baseline`` is None, it is that of the experiment, or else the system of the
-    first evaluation. ``training`` is the target side of the training text, for recall by count.
-    UserError if test sets differ, and as in :func:`group_by_system` and :func:`arrange`.
+    first evaluation. UserError if test sets differ, and as in :func:`group_by_system` and
+    :func:`arrange`.
     """
     for other in evaluations[1:]:
         _require_same_texts(evaluations[0], other)
@@ -199,14 +168,16 @@ def compare_systems(
         if label not in (ALL, *ENDS) and pool.sentences >= FEW
     }
     samples = {name: lengths.bleu_samples(_stacked(group), pools) for name, group in groups.items()}
-    bits = _known_bits(groups, pools, means, config)
     systems = []
     for name, group in groups.items():
         rows = lengths.score_rows([(e.texts, e.counts) for e in group], pools)
         rows = lengths.with_intervals(rows, samples[name], config.confidence)
-        change = trend(means, samples[name], config.confidence)
-        seeds = [evaluation.record.seed for evaluation in group]
-        systems.append(System(name, seeds, group, rows, change, bits.get(name)))
+        seeds, half = [evaluation.record.seed for evaluation in group], None
+        if len(means) > 1:
+            scores = np.stack([samples[name][label] for label in means])
+            found = half_length(list(means.values()), scores, scores[0])
+            half = Interval.of(found, config.confidence)
+        systems.append(System(name, seeds, group, rows, half))
     measured = [name for name in names if name in against]
     gaps = [_gap((name, against[name]), groups, samples, pools, config) for name in measured]
 
@@ -215,52 +186,16 @@ def compare_systems(
         values = {getattr(evaluation.record, key) for evaluation in by_models}
         return values.pop() if len(values) == 1 else None
 
-    comparison = Comparison(
+    return Comparison(
         corpus=shared("corpus"),
         test_set=shared("test_set"),
         search=shared("search"),
-        empty_sources=int(np.count_nonzero(length_of == 0)),
         systems=systems,
         gaps=gaps,
         config_differences=_config_differences(groups),
         signatures=signatures(config.tokenize, len(evaluations[0].texts.all_references)),
         settings=config,
-        recall={},
     )
-    if comparison.unspaced:
-        return comparison
-    return replace(comparison, recall=_recall(groups, against, pools, config, training))
-
-
-def _recall(
-    groups: Groups,
-    against: Mapping[str, str],
-    pools: Mapping[str, Pool],
-    config: EvaluationConfig,
-    training: Iterable[str] | None,
-) -> dict[str, Recall]:
-    texts = next(iter(groups.values()))[0].texts
-    words = ContentWords.of(texts.references)
-    if len({*words.line.tolist()}) < FEW:
-        return {}
-    recalled = {
-        name: np.stack([words.recalled(e.texts.hypotheses) for e in group])
-        for name, group in groups.items()
-    }
-    members = bucket_members(source_lengths(texts.sources, config.unit), config.edges)
-    length = np.argmax([of[words.line] for of in members.values()], axis=0), [*members]
-    place = words.place, [f"{part + 1}" for part in range(PLACES)]
-
-    def by(kind: tuple[Int[np.ndarray, "W"], list[str]], label: str, *weights: Any) -> Recall:
-        shared = recalled, against, pools[label], config.confidence
-        return recall_by(kind, words.line, *shared, *weights)
-
-    found = {"length": by(length, ALL), "place": by(place, ALL, MIDDLE)}
-    if pools[LONG].sentences >= FEW:
-        found["place, long sources"] = by(place, LONG, MIDDLE)
-    if training is not None:
-        found["training"] = by(words.training_groups(training), ALL)
-    return found
 
 
 def _stacked(group: Sequence[Evaluation]) -> Int[np.ndarray, "K N 10"]:
@@ -291,45 +226,6 @@ def _gap(
         ends, gaps = (pools[SHORT], pools[LONG]), (gap[SHORT], gap[LONG])
         growth = difference_in_differences(ends, gaps, before, after, config.confidence)
     return Gap(*names, rows, growth)
-
-
-def _known_bits(
-    groups: Groups, pools: Mapping[str, Pool], means: Mapping[str, float], config: EvaluationConfig
-) -> dict[str, KnownBits]:
-    """Known bits by system; {} unless exactly one system sees nothing of the source.
-
-    Also {} without short or long sources, or with fewer than two buckets in ``means``, which has
-    the mean source length of each bucket with enough sentences. Systems are left out if they lack
-    finite losses, or cut the references into other pieces than the system that sees no source.
-    """
-    losses, blind = {}, []
-    for name, group in groups.items():
-        scores = [evaluation.texts.reference_scores for evaluation in group]
-        found = [lengths.reference_losses(of_seed) for of_seed in scores if of_seed is not None]
-        if len(found) == len(group) and np.isfinite(found).all():
-            losses[name] = np.stack(found)
-            settings = [flatten(e.record.config or {}) for e in group]
-            mixed = any(map(_is_mixed, group))
-            if not mixed and all(one.get("model.attention.kind") == "none" for one in settings):
-                blind.append(name)
-    if len(blind) != 1 or len(means) < 2 or not all(pools[end].sentences for end in ENDS):
-        return {}
-    without = losses.pop(blind[0])
-    pieces = without[0, :, 1]
-    known = {}
-    for name, of_seeds in losses.items():
-        if (of_seeds[..., 1] != pieces).any():
-            continue
-        bits = {
-            label: lengths.known_bits(pools[label], of_seeds, without) for label in (*means, *ENDS)
-        }
-        short, long = (
-            Interval.of(bits[end] * pieces[pools[end].members].mean(), config.confidence)
-            for end in ENDS
-        )
-        half = half_length(list(means.values()), [bits[label] for label in means])
-        known[name] = KnownBits(short, long, Interval.of(half, config.confidence))
-    return known
 
 
 def _require_same_texts(one: Evaluation, other: Evaluation) -> None:

@@ -4,7 +4,7 @@ sources.txt, references.txt, hypotheses.txt
     one sentence per line, aligned; an empty hypothesis is an empty line. references-2.txt and so on
     hold further references
 counts.npz
-    counts of each sentence, for corpus BLEU and chrF
+    counts of each sentence for each metric; they are made again if they do not fit
 sentences.json
     ``capped`` and ``log_probabilities`` of each hypothesis, the model's ``reference_scores``, and
     the attention ``maps`` of a few lines
@@ -13,23 +13,23 @@ scores.json
     the SHA-256 of the files above, which are written first
 """
 
+import contextlib
 import io
 import zipfile
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
 from seq2seq.config import DecodingConfig, EvaluationConfig, check, from_json
-from seq2seq.data.text import bounded_lines, decode_lines
+from seq2seq.data.text import decode_lines
 from seq2seq.errors import UserError
 from seq2seq.evaluation import lengths
 from seq2seq.evaluation.lengths import ALL, ScoreRow
-from seq2seq.evaluation.scores import source_lengths
+from seq2seq.evaluation.scores import METRICS, source_lengths
 from seq2seq.evaluation.significance import Pool
 from seq2seq.evaluation.translations import Counts, Translations
 from seq2seq.files import file_digest, parse_object, write_json, write_whole
@@ -39,9 +39,6 @@ TEXTS = ("sources.txt", "references.txt", "hypotheses.txt")
 COUNTS, SENTENCES, SCORES = "counts.npz", "sentences.json", "scores.json"
 FILES = (*TEXTS, COUNTS, SENTENCES)
 OTHERS = "references-{}.txt"
-FORMAT = 3
-COLUMNS = {"bleu": 10, "chrf": 18}
-"""Array of counts.npz -> number of its columns."""
 DAMAGE = OSError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile
 """Errors that reading an altered file may raise."""
 GIVEN = "given"
@@ -101,9 +98,8 @@ def write_evaluation(
 ) -> Evaluation:
     """Count, score and write a translated test set; return its evaluation.
 
-    ``counts`` are those of ``texts``, if known. ``directory`` is created if missing; files of an
-    earlier evaluation are replaced one by one. UserError if the test set is empty or ``directory``
-    is a link; ValueError if a sentence of ``texts`` holds a line break.
+    ``counts`` are those of ``texts``, if known. Files of an earlier evaluation in ``directory`` are
+    replaced one by one.
     """
     if not len(texts):
         raise UserError(f"The test set of {directory} is empty; add at least one sentence.")
@@ -115,7 +111,7 @@ def write_evaluation(
     directory.mkdir(parents=True, exist_ok=True)
     sentences = asdict(texts)
     arrays = io.BytesIO()
-    np.savez_compressed(arrays, bleu=counts.bleu, chrf=counts.chrf)
+    np.savez_compressed(arrays, allow_pickle=False, **counts.arrays)
     write_whole(directory / COUNTS, arrays.getvalue())
     columns = {name: sentences.pop(Path(name).stem) for name in TEXTS}
     for number, lines in enumerate(sentences.pop("more_references"), start=2):
@@ -126,8 +122,7 @@ def write_evaluation(
         write_whole(directory / name, "".join(f"{line}\n" for line in lines).encode())
     write_json(directory / SENTENCES, sentences)
     content = {
-        "format": FORMAT,
-        "rows": [asdict(row) for row in evaluation.rows],
+        "rows": [row.as_json() for row in evaluation.rows],
         "settings": asdict(config),
         "signatures": counts.signatures,
         "record": record,
@@ -140,7 +135,7 @@ def write_evaluation(
 def find_evaluations(folders: Iterable[Path]) -> list[Path]:
     """Return evaluation folders; a run folder becomes its evaluation that all runs here have.
 
-    If there are several, the one with the default search is used; UserError if that is not one.
+    If there are several, the one with the default search is used.
     """
     given = list(folders)
     held = {
@@ -158,77 +153,50 @@ def find_evaluations(folders: Iterable[Path]) -> list[Path]:
 
 
 def read_evaluation(directory: Path) -> Evaluation:
-    """Read an evaluation; UserError if it is missing, unfinished, altered or of another version."""
-    if not directory.is_dir():
-        raise UserError(f"evaluations= or sentences= names no folder: {directory}; check the path.")
+    """Read an evaluation; UserError if it is missing, unfinished or altered."""
     if not (directory / SCORES).is_file():
-        raise UserError(f"{directory} holds no evaluation (no {SCORES}); run evaluate first.")
+        raise UserError(f"{directory} holds no {SCORES}; check the path, or run evaluate first.")
     try:
         content = parse_object((directory / SCORES).read_bytes())
-        if "systems" in content:
-            raise UserError(
-                f"{directory} is a comparison, not an evaluation; name the folders it compares."
-            )
-        version, digests = content["format"], content.get("sha256", {})
+        digests = content["sha256"]
         others = [OTHERS.format(2 + number) for number in range(len(digests) - len(FILES))]
-        changed = [n for n in (*FILES, *others) if file_digest(directory / n) != digests.get(n)]
-    except DAMAGE as error:
-        raise _damaged(directory, error) from None
-    if version != FORMAT:
-        raise UserError(
-            f"{directory} is an evaluation of another version (format {version}, here {FORMAT}); "
-            "evaluate again into a new folder, or delete this folder."
-        )
-    if changed:
-        raise UserError(
-            f"{directory / changed[0]} has changed since it was scored; restore it, or delete the "
-            "folder and evaluate again."
-        )
-    try:
-        return _evaluation(directory, content, others)
+        for name in (*TEXTS, *others, SENTENCES):
+            if file_digest(directory / name) != digests.get(name):
+                raise UserError(f"{name} has changed since it was scored")
+        sentences = parse_object((directory / SENTENCES).read_bytes())
+        sentences |= {Path(name).stem: _plain_lines(directory / name) for name in TEXTS}
+        sentences["more_references"] = [_plain_lines(directory / name) for name in others]
+        texts = check("", sentences, Translations, sentences=True)
+        arrays = _read_counts(directory / COUNTS, digests.get(COUNTS), len(texts))
+        counts = Counts(arrays, dict(content["signatures"]))
+        settings = from_json(EvaluationConfig, content["settings"])
+        record = check("record", content["record"], EvaluationRecord)
     except (*DAMAGE, UserError) as error:
-        raise _damaged(directory, error) from None
-
-
-def _evaluation(directory: Path, content: dict[str, Any], others: list[str]) -> Evaluation:
-    """Read the files of an evaluation, and check them."""
-    sentences = parse_object((directory / SENTENCES).read_bytes())
-    sentences |= {Path(name).stem: _plain_lines(directory / name) for name in TEXTS}
-    sentences["more_references"] = [_plain_lines(directory / name) for name in others]
-    texts = from_json(Translations, sentences)
-    bleu, chrf = (_counts(directory / COUNTS, key, (len(texts), n)) for key, n in COLUMNS.items())
-    counts = Counts(bleu, chrf, dict(content["signatures"]))
-    return Evaluation(
-        directory,
-        texts,
-        counts,
-        settings=from_json(EvaluationConfig, content["settings"]),
-        record=check("record", content["record"], EvaluationRecord),
-    )
+        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+        raise UserError(
+            f"{directory} is damaged or is no evaluation ({kind}{str(error).rstrip('.')}); restore "
+            "it, or delete the folder and evaluate again."
+        ) from None
+    evaluation = Evaluation(directory, texts, counts, settings, record)
+    return replace(evaluation, counts=evaluation.counts_for(settings))
 
 
 def _plain_lines(path: Path) -> list[str]:
     """Read the lines of a text; unpacked, a stranger's file could fill memory."""
     with path.open("rb") as stream:
-        return list(decode_lines(bounded_lines(stream), str(path)))
+        return list(decode_lines(stream, str(path)))
 
 
-def _counts(path: Path, name: str, shape: tuple[int, int]) -> Int[np.ndarray, "N C"]:
-    """Read an array of counts; ValueError before it is unpacked if its shape or type is wrong."""
-    with zipfile.ZipFile(path) as packed, packed.open(f"{name}.npy") as stream:
-        np.lib.format.read_magic(stream)
-        found, _, kind = np.lib.format.read_array_header_1_0(stream)
-    if found == shape and kind.kind in "iu":
-        with np.load(path, allow_pickle=False) as arrays:
-            counts: np.ndarray = arrays[name]
-        if counts.min() >= 0:
-            return counts
-    raise ValueError(f"{path.name} does not fit the sentences")
-
-
-def _damaged(directory: Path, error: Exception) -> UserError:
-    kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
-    return UserError(
-        f"{directory} is damaged or is no evaluation ({kind}{str(error).rstrip('.')}); restore it, "
-        "use another folder, or evaluate again."
-    )
+def _read_counts(path: Path, digest: object, size: int) -> dict[str, Int[np.ndarray, "N _"]]:
+    """Read the arrays of counts that fit; what does not is not unpacked, and made again."""
+    arrays: dict[str, np.ndarray] = {}
+    with contextlib.suppress(*DAMAGE):
+        if file_digest(path) == digest:
+            with zipfile.ZipFile(path) as packed, np.load(path, allow_pickle=False) as stored:
+                for key, metric in METRICS.items():
+                    with packed.open(f"{key}.npy") as stream:
+                        np.lib.format.read_magic(stream)
+                        shape, _, kind = np.lib.format.read_array_header_1_0(stream)
+                    if shape == (size, metric.columns) and kind.kind in "iu":
+                        arrays[key] = stored[key]
+    return arrays

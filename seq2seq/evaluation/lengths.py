@@ -2,18 +2,28 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from seq2seq.config import EvaluationConfig
-from seq2seq.evaluation import scores
-from seq2seq.evaluation.scores import bleu, bucket_members, source_lengths
+from seq2seq.evaluation.scores import (
+    METRICS,
+    bleu,
+    brevity_ratio,
+    bucket_members,
+    perplexity,
+    source_lengths,
+    unpenalised_bleu,
+)
 from seq2seq.evaluation.significance import FEW, Interval, Pool, Samples
 from seq2seq.evaluation.translations import Counts, ReferenceScores, Translations
 
+SCORES = *METRICS, "brevity_ratio", "unpenalised", "capped", "loss", "perplexity"
+"""Keys of :class:`ScoreRow`'s ``scores``."""
 ALL = "all"
 ENDS = SHORT, LONG = "short", "long"
 """Labels of pools that are not buckets. The pools ``ENDS`` overlap with the buckets, and have no
@@ -24,34 +34,38 @@ ENDS = SHORT, LONG = "short", "long"
 class ScoreRow:
     """The scores of a system on one pool of sentences, such as a bucket of source length.
 
-    Each score but ``perplexity`` is the mean over seeds; without sentences, all scores are None.
+    Each score is an attribute, too, and None where it is missing, as all are without sentences.
     """
 
     words: str
     """Label of the sentences: their source length in the unit of the settings, such as ``11-20`` or
     ``61+``; otherwise ``all``."""
     sentences: int
-    bleu: float | None = None
-    """Corpus BLEU over these sentences (their counts summed, never a mean of sentence scores)."""
+    scores: dict[str, float | None] = field(default_factory=dict)
+    """Means over seeds of each of METRICS, on summed counts, and of these:
+
+    - ``brevity_ratio``: hypothesis tokens / reference tokens
+    - ``unpenalised``: BLEU without its brevity penalty, which lowers BLEU if translations are short
+    - ``capped``: number of hypotheses cut at the search's length limit; None for a file's text
+    - ``loss``: negative log-likelihood of the references, their ends included, in nats per piece,
+      without pairs with a blank side; None if it is not finite, or for a file's text
+    - ``perplexity``: exp(mean loss)"""
     bleu_low: float | None = None
     bleu_high: float | None = None
     """Lower and upper end of the bootstrap interval; None if no interval was computed."""
     by_seed: list[float] = field(default_factory=list)
     """BLEU of each seed."""
-    chrf: float | None = None
-    brevity_ratio: float | None = None
-    """Hypothesis tokens / reference tokens."""
-    unpenalised: float | None = None
-    """BLEU without its brevity penalty, which lowers BLEU if translations are too short."""
-    capped: float | None = None
-    """Number of hypotheses cut at the search's length limit, the mean over seeds; None for another
-    program's text."""
-    loss: float | None = None
-    """Negative log-likelihood of the references, their ends included, in nats per piece. Pairs with
-    a blank source or reference are left out. None if it is not finite, or for another program's
-    translations."""
-    perplexity: float | None = None
-    """exp(loss)."""
+
+    def __getattr__(self, name: str) -> float | None:
+        if name not in SCORES:
+            raise AttributeError(name)
+        return self.scores.get(name)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields and the scores by name."""
+        named = asdict(self)
+        scores = named.pop("scores")
+        return named | dict.fromkeys(SCORES) | scores
 
     @property
     def summary(self) -> str:
@@ -108,32 +122,33 @@ def score_rows(
 ) -> list[ScoreRow]:
     """Score a system, of one or several seeds, on each pool except ``ENDS``."""
     texts, counts = zip(*seeds, strict=True)
-    stacked = np.stack([of_seed.bleu for of_seed in counts])
+    stacked = {key: np.stack([of_seed.arrays[key] for of_seed in counts]) for key in METRICS}
 
     def mean(values: Iterable[float | None]) -> float | None:
         known = [value for value in values if value is not None]
         return fmean(known) if len(known) == len(seeds) else None
 
-    def row(label: str, members: Bool[np.ndarray, "N"]) -> ScoreRow:
-        chosen = np.flatnonzero(members)
+    rows = []
+    for label, pool in pools.items():
+        if label in ENDS:
+            continue
+        chosen = np.flatnonzero(pool.members)
         if not len(chosen):
-            return ScoreRow(label, 0)
-        sums = stacked[:, chosen].sum(axis=1)
+            rows.append(ScoreRow(label, 0))
+            continue
+        sums = {key: of[:, chosen].sum(axis=1) for key, of in stacked.items()}
+        found = {key: metric.score(sums[key]) for key, metric in METRICS.items()}
         loss = mean(reference_loss(of_seed.reference_scores, chosen) for of_seed in texts)
-        return ScoreRow(
-            words=label,
-            sentences=len(chosen),
-            bleu=float(bleu(sums).mean()),
-            by_seed=bleu(sums).tolist(),
-            chrf=fmean(scores.chrf(of_seed.chrf[chosen].sum(axis=0)) for of_seed in counts),
-            brevity_ratio=float(scores.brevity_ratio(sums).mean()),
-            unpenalised=float(scores.unpenalised_bleu(sums).mean()),
-            capped=mean(sum(t.capped[i] for i in chosen) if t.capped else None for t in texts),
-            loss=loss,
-            perplexity=None if loss is None else scores.perplexity(loss),
-        )
-
-    return [row(label, pool.members) for label, pool in pools.items() if label not in ENDS]
+        scores = {
+            **{key: float(of.mean()) for key, of in found.items()},
+            "brevity_ratio": float(brevity_ratio(sums["bleu"]).mean()),
+            "unpenalised": float(unpenalised_bleu(sums["bleu"]).mean()),
+            "capped": mean(sum(t.capped[i] for i in chosen) if t.capped else None for t in texts),
+            "loss": loss,
+            "perplexity": None if loss is None else perplexity(loss),
+        }
+        rows.append(ScoreRow(label, len(chosen), scores, by_seed=found["bleu"].tolist()))
+    return rows
 
 
 def with_intervals(
@@ -168,21 +183,3 @@ def reference_loss(scored: ReferenceScores | None, chosen: Int[np.ndarray, "M"])
     losses, pieces = reference_losses(scored)[chosen].T
     loss = math.fsum(losses)
     return loss / pieces.sum() if pieces.any() and math.isfinite(loss) else None
-
-
-def known_bits(
-    pool: Pool, losses: Float[np.ndarray, "K N 2"], without: Float[np.ndarray, "L N 2"]
-) -> Samples:
-    """Bits per reference piece by which the source lowers the loss.
-
-    They are the loss of a system that sees nothing of the source (``without``) minus ``losses``.
-    Both arguments have the values of :func:`reference_losses` for each seed. A pool without pieces
-    has 0 bits.
-    """
-    return bits_per_piece(pool, without) - bits_per_piece(pool, losses)
-
-
-def bits_per_piece(pool: Pool, losses: Float[np.ndarray, "K N 2"]) -> Samples:
-    """Loss in bits per reference piece; ``losses`` are those of :func:`reference_losses`."""
-    columns = losses / [np.log(2), 1]
-    return pool.estimate(columns, lambda sums: sums[..., 0] / np.maximum(sums[..., 1], 1))

@@ -1,15 +1,10 @@
-"""Forced decoding of references and hypotheses: their log-probabilities and attention.
+"""Forced decoding of references and hypotheses: their log-probabilities and attention maps.
 
 The negative log-likelihood per reference piece is the loss that training reports on its dev set.
-This module computes it for each line of any test set. It needs no search.
 """
 
 import math
 from collections.abc import Iterable, Sequence
-
-import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from seq2seq.decoding.hypothesis import attention_by_word
 from seq2seq.decoding.translator import Translator
@@ -23,40 +18,13 @@ def score_references(
     translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
 ) -> ReferenceScores:
     """Score each reference given its source; see :meth:`Translator.force`."""
-    count, attends = len(sources), translator.model.attends
-    log_probabilities: list[float | None] = [None] * count
-    pieces = [0] * count
-    losses: list[list[float]] = [[] for _ in sources]
-    entropies: list[float | None] = [None] * count
-    distances: list[float | None] = [None] * count
+    log_probabilities: list[float | None] = [None] * len(sources)
+    pieces = [0] * len(sources)
     for forced in translator.force(sources, references, batch_size, READING):
         value = float(forced.log_probabilities.double().sum())
         pieces[forced.line] = len(forced.target)
         log_probabilities[forced.line] = value if math.isfinite(value) else None
-        if math.isfinite(value):
-            losses[forced.line] = [round(-p, 4) for p in forced.log_probabilities.tolist()]
-        if attends:
-            entropies[forced.line] = attention_entropy(forced.weights)
-            distances[forced.line] = off_diagonal(forced.weights)
-    focus = (entropies, distances) if attends else (None, None)
-    return ReferenceScores(log_probabilities, pieces, losses, *focus)
-
-
-def attention_entropy(weights: Float[Tensor, "T S"]) -> float:
-    """Entropy of the attention weights in nats, the mean over target pieces."""
-    return float(torch.special.entr(_shares(weights)).sum(dim=1).mean())
-
-
-def off_diagonal(weights: Float[Tensor, "T S"]) -> float:
-    """Distance of attention from the diagonal, see :class:`ReferenceScores`."""
-    target, source = (torch.linspace(0, 1, size) for size in weights.shape)
-    distance = (target[:, None] - source).abs()
-    return float((_shares(weights) * distance).sum(dim=1).mean())
-
-
-def _shares(weights: Float[Tensor, "T S"]) -> Float[Tensor, "T S"]:
-    """Normalise each row of attention weights to sum to 1 (rows of ``local_p`` sum to less)."""
-    return weights / weights.sum(dim=1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+    return ReferenceScores(log_probabilities, pieces)
 
 
 def draw_maps(
@@ -66,20 +34,16 @@ def draw_maps(
 
     A line whose source or translation is blank has no map.
     """
-    numbers = sorted(lines)
-    if not (translator.model.attends and numbers):
-        return []
-    sources, hypotheses = (
-        [side[line] for line in numbers] for side in (texts.sources, texts.hypotheses)
-    )
-    tokenizers, maps = (translator.source.tokenizer, translator.target.tokenizer), []
+    numbers = sorted(lines) if translator.model.attends else []
+    sides = [[side[n] for n in numbers] for side in (texts.sources, texts.hypotheses)]
+    sources, hypotheses = sides
+    tokenizers = translator.source.tokenizer, translator.target.tokenizer
+    maps = []
     for forced in translator.force(sources, hypotheses, batch_size, READING):
-        pieces = [
-            tokenizer.tokenize(side[forced.line])
-            for tokenizer, side in zip(tokenizers, (sources, hypotheses), strict=True)
-        ]
-        by_word = attention_by_word(forced.weights[:-1], pieces, tokenizers)
-        weights = [[round(weight, 4) for weight in row] for row in by_word.weights.tolist()]
-        source = by_word.source[: by_word.weights.shape[1]]
-        maps.append(AttentionMap(numbers[forced.line], source, by_word.target, weights))
+        both = zip(tokenizers, sides, strict=True)
+        pieces = [tokenizer.tokenize(side[forced.line]) for tokenizer, side in both]
+        words = attention_by_word(forced.weights[:-1], pieces, tokenizers)
+        weights = [[round(weight, 4) for weight in row] for row in words.weights.tolist()]
+        source = words.source[: words.weights.shape[1]]
+        maps.append(AttentionMap(numbers[forced.line], source, words.target, weights))
     return maps

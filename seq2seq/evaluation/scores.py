@@ -6,17 +6,22 @@ significance tests use this.
 """
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics.bleu import BLEUScore
 
-from seq2seq.data.preparation import PreparedData
 from seq2seq.data.text import read_lines
 from seq2seq.errors import UserError
+
+if TYPE_CHECKING:
+    from seq2seq.data.preparation import PreparedData
 
 ORDER = 4
 """Longest n-gram of BLEU. The columns of BLEU counts are hypothesis tokens, reference tokens,
@@ -36,26 +41,16 @@ def _bleu(tokenize: str | None, **options: Any) -> BLEU:
         ) from None
 
 
-@cache
-def signatures(tokenize: str | None = None, references: int = 1) -> dict[str, str]:
-    """sacreBLEU's signatures of ``BLEU`` (cased) and ``chrF``; UserError as in :func:`_bleu`."""
-    metrics: dict[str, BLEU | CHRF] = {"BLEU": _bleu(tokenize), "chrF": CHRF()}
-    for metric in metrics.values():
-        # The signature includes the number of references, which is known only after scoring.
-        metric.corpus_score(["one"], [["one"]] * references)
-    return {name: str(metric.get_signature()) for name, metric in metrics.items()}
-
-
 def bleu_counts(
     hypotheses: Sequence[str], *references: Sequence[str], tokenize: str | None = None
 ) -> Int[np.ndarray, "N 10"]:
     """Counts of each sentence for corpus BLEU; columns as in :data:`ORDER`.
 
-    N-grams may match any of several references. The number of reference tokens is that of the
-    reference closest in length to the hypothesis.
-    ``tokenize`` names a tokenizer of sacreBLEU, see ``EvaluationConfig.tokenize``.
+    N-grams may match any of several references; reference tokens are those of the reference closest
+    in length. ``tokenize`` names a tokenizer of sacreBLEU, see ``EvaluationConfig.tokenize``.
     """
-    return np.array(_bleu(tokenize, force=True)._extract_corpus_statistics(hypotheses, references))
+    found = _sentences(hypotheses, *references, tokenize=tokenize)
+    return np.array([[of.sys_len, of.ref_len, *of.counts, *of.totals] for of in found])
 
 
 def bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
@@ -100,29 +95,98 @@ def sentence_bleu(
     """BLEU (0 to 100) of each sentence alone, to find good and bad examples.
 
     Do not average these scores: unlike :func:`bleu`, they leave out the orders for which a short
-    sentence has no n-grams. ``tokenize`` is as for :func:`bleu_counts`.
+    sentence has no n-grams.
     """
+    return np.array([of.score for of in _sentences(hypotheses, *references, tokenize=tokenize)])
+
+
+def _sentences(
+    hypotheses: Sequence[str], *references: Sequence[str], tokenize: str | None
+) -> list[BLEUScore]:
     metric = _bleu(tokenize, effective_order=True)
     lines = zip(hypotheses, *references, strict=True)
-    return np.array([metric.sentence_score(said, meant).score for said, *meant in lines])
+    return [metric.sentence_score(said, meant) for said, *meant in lines]
 
 
-def chrf_counts(hypotheses: Sequence[str], *references: Sequence[str]) -> Int[np.ndarray, "N 18"]:
+def chrf_counts(
+    hypotheses: Sequence[str], *references: Sequence[str], **_: Any
+) -> Int[np.ndarray, "N 18"]:
     """Counts of each sentence for corpus chrF2 (Popović 2015).
 
     Three columns for each n from 1 to 6: character n-grams of the hypothesis, of the reference, and
-    common to both. Spaces are left out. If there are several references, each hypothesis is
-    compared with the one that scores it best.
+    common to both. Spaces are left out. Of several references, the one that scores best counts.
     """
-    return np.array(CHRF()._extract_corpus_statistics(hypotheses, references))
+    rows = []
+    for lines in zip(hypotheses, *references, strict=True):
+        said, *meant = ("".join(line.split()) for line in lines)
+        ways = np.array([_ngram_counts(said, one) for one in meant])
+        rows.append(ways[chrf(ways).argmax()])
+    return np.array(rows)
 
 
-def chrf(sums: Num[np.ndarray, "18"]) -> float:
-    """Corpus chrF2 (0 to 100), from the sums of :func:`chrf_counts`."""
-    return float(CHRF()._compute_score_from_stats(sums.tolist()).score)
+def _ngram_counts(said: str, meant: str) -> list[int]:
+    counts = []
+    for n in range(1, 7):
+        grams = ([line[i : i + n] for i in range(len(line) - n + 1)] for line in (said, meant))
+        ours, theirs = map(Counter, grams)
+        common = sum(min(count, theirs[one]) for one, count in ours.items() if one in theirs)
+        counts += [ours.total() if theirs else 0, theirs.total(), common]
+    return counts
 
 
-def ceiling(data: PreparedData, tokenize: str | None) -> str:
+def chrf(sums: Num[np.ndarray, "*pools 18"]) -> Float[np.ndarray, "*pools"]:
+    """Corpus chrF2 (0 to 100) of each pool of sentences, from the sums of :func:`chrf_counts`.
+
+    chrF2 = 5 P R / (4 P + R), where P and R are the means of precision and recall over n, of those
+    n for which both texts have n-grams.
+    """
+    ours, theirs, common = np.moveaxis(sums.reshape(*sums.shape[:-1], 6, 3), -1, 0)
+    scored = (ours > 0) & (theirs > 0)
+    orders = np.maximum(scored.sum(axis=-1), 1)
+    precision, recall = (
+        np.where(scored, common / np.maximum(of, 1), 0.0).sum(axis=-1) / orders
+        for of in (ours, theirs)
+    )
+    weighted = np.where(precision + recall > 0, 4 * precision + recall, 1.0)
+    return np.asarray(100 * (5 * precision * recall / weighted), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A corpus score from counts that are summed over sentences."""
+
+    name: str
+    columns: int
+    """Number of counts of a sentence."""
+    count: Callable[..., Int[np.ndarray, "N C"]]
+    """Counts of each sentence, from hypotheses, references and the keyword ``tokenize``."""
+    score: Callable[[Num[np.ndarray, "*pools C"]], Float[np.ndarray, "*pools"]]
+    scorer: Callable[[str | None], Any]
+    """Tokenizer -> metric of sacreBLEU, which names its version and settings."""
+    digits: int = 1
+    """Digits after the point in tables."""
+
+
+METRICS = {
+    "bleu": Metric("BLEU", 10, bleu_counts, bleu, _bleu),
+    "chrf": Metric("chrF", 18, chrf_counts, chrf, lambda _: CHRF()),
+}
+"""Scores by key; a further entry is counted, stored, and shown in every table."""
+
+
+@cache
+def signatures(tokenize: str | None = None, references: int = 1) -> dict[str, str]:
+    """sacreBLEU's signature of each metric; UserError as in :func:`_bleu`."""
+    found = {}
+    for metric in METRICS.values():
+        scorer = metric.scorer(tokenize)
+        # The signature includes the number of references, which is known only after scoring.
+        scorer.corpus_score(["one"], [["one"]] * references)
+        found[metric.name] = str(scorer.get_signature())
+    return found
+
+
+def ceiling(data: "PreparedData", tokenize: str | None) -> str:
     """Text with the BLEU of the dev references that were cut into pieces and joined again."""
     meant = list(read_lines(data.corpus.valid.target))
     joined = [data.target.decode(data.target.encode(line)) for line in meant]

@@ -5,11 +5,9 @@ A statistic is a function of columns summed over the sentences of a pool, such a
 stacked to [K N C], and the value of a statistic is the mean over seeds.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num, UInt8
@@ -135,19 +133,6 @@ class DifferenceInDifferences:
         return min(self.short_sentences, self.long_sentences) < FEW
 
 
-@dataclass(frozen=True)
-class Trend:
-    """Change of BLEU from the first bucket with enough sentences to the last such bucket."""
-
-    first: str
-    last: str
-    """Labels of these buckets."""
-    change: Interval
-    """BLEU of the last minus BLEU of the first."""
-    half_length: Interval
-    """Source length at which BLEU is half of that of the first, see :func:`half_length`."""
-
-
 def compare_paired(
     gap: Samples,
     baseline: Int[np.ndarray, "K N 10"],
@@ -235,36 +220,18 @@ def difference_in_differences(
     )
 
 
-def trend(
-    lengths: Mapping[str, float], scores: Mapping[str, Samples], confidence: float
-) -> Trend | None:
-    """Compute the trend of BLEU over buckets; None for fewer than two buckets.
-
-    ``lengths`` has the mean source length of each bucket, from short to long. ``scores`` has BLEU
-    of these buckets; other scores are ignored.
-    """
-    if len(lengths) < 2:
-        return None
-    first, *_, last = lengths
-    half = half_length(list(lengths.values()), [scores[label] for label in lengths])
-    change = scores[last] - scores[first]
-    return Trend(first, last, Interval.of(change, confidence), Interval.of(half, confidence))
-
-
 def half_length(
-    lengths: Sequence[float], scores: Sequence[Samples], whole: Sequence[Samples] | None = None
+    lengths: Sequence[float], scores: Float[np.ndarray, "B R"], whole: Float[np.ndarray, "*N R"]
 ) -> Samples:
     """Source length, in the unit of ``lengths``, at which a score is half of ``whole``.
 
-    ``lengths`` are the mean lengths of buckets, from short to long. ``whole`` has the score of
-    another system on each bucket; None stands for the score itself on the shortest sources. The
-    ratio of score to ``whole`` is interpolated linearly between two buckets. The half-length is
-    infinite if the ratio never falls below half, and 0 if it begins below half.
+    ``lengths`` are the mean lengths of buckets, from short to long; the ratio of ``scores`` to
+    ``whole`` is interpolated linearly between two buckets. The half-length is infinite if the ratio
+    never falls below half, and 0 if it begins below half.
     """
-    shares = np.stack([*scores])
     with np.errstate(invalid="ignore", divide="ignore"):
-        shares = np.nan_to_num(shares / (shares[0] if whole is None else np.stack([*whole])))
-    found = np.full(len(scores[0]), np.inf)
+        shares = np.nan_to_num(scores / whole)
+    found = np.full(scores.shape[1], np.inf)
     for sample, values in enumerate(shares.T):
         below = np.flatnonzero(values < 0.5)
         if len(below) and not below[0]:
@@ -273,44 +240,3 @@ def half_length(
             ends = [below[0], below[0] - 1]
             found[sample] = np.interp(0.5, values[ends], np.take(lengths, ends))
     return found
-
-
-def t_interval(*arms: Sequence[Samples], confidence: float = 0.95) -> Interval | None:
-    """Interval of a mean over few seeds, by Student's t; None if a system has only one seed.
-
-    The bootstrap draws from the given seeds. With two seeds, this understates their variance by
-    half. Here the variance is a sum: the variance over the resamples of sentences, plus the
-    variance of each system's mean over seeds. The degrees of freedom are those of Welch and
-    Satterthwaite.
-
-    Args:
-        arms: for each system, the samples of each of its seeds, resampled only over sentences. The
-            value is the mean of the first system minus the means of the others.
-        confidence: coverage of the interval.
-    """
-    if any(len(seeds) < 2 for seeds in arms):
-        return None
-    first, *others = (np.mean(seeds, axis=0) for seeds in arms)
-    samples = first - sum(others)
-    of_seeds = [np.var([one[0] for one in seeds], ddof=1) / len(seeds) for seeds in arms]
-    variance = float(np.var(samples[1:]) + sum(of_seeds))
-    spread = sum(one**2 / (len(seeds) - 1) for one, seeds in zip(of_seeds, arms, strict=True))
-    freedom = variance**2 / spread if spread else math.inf
-    half = t_quantile((1 + confidence) / 2, freedom) * math.sqrt(variance)
-    return Interval(float(samples[0]), float(samples[0]) - half, float(samples[0]) + half)
-
-
-def t_quantile(share: float, freedom: float) -> float:
-    """Quantile of Student's t for a probability ``share`` above 1/2, to about four digits.
-
-    With t = sqrt(freedom) * tan(angle), the density of the angle is proportional to
-    cos(angle)^(freedom - 1). This density is summed over a fine grid. Above 10,000 degrees of
-    freedom, the normal distribution is used.
-    """
-    if freedom > 10_000:
-        return NormalDist().inv_cdf(share)
-    angles = np.linspace(0, np.pi / 2, 200_001)
-    density = np.cos((angles[1:] + angles[:-1]) / 2) ** (freedom - 1)
-    area = np.concatenate([[0], np.cumsum(density)])
-    angle = np.interp(2 * share - 1, area / area[-1], angles)
-    return float(np.sqrt(freedom) * np.tan(angle))

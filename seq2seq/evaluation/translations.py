@@ -1,4 +1,4 @@
-"""A translated test set, line by line: text, losses, attention, counts for BLEU and chrF."""
+"""A translated test set, line by line: text, losses, attention, counts for the corpus scores."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,27 +7,18 @@ import numpy as np
 from jaxtyping import Int
 
 from seq2seq.config import EvaluationConfig, Natural, Stored
-from seq2seq.evaluation.scores import bleu_counts, chrf_counts, signatures
+from seq2seq.evaluation.scores import METRICS, signatures
 
 
 @dataclass(frozen=True)
 class ReferenceScores(Stored):
-    """Losses and attention of a test set's references, line by line, from forced decoding."""
+    """Losses of a test set's references, line by line, from forced decoding."""
 
     log_probabilities: list[float | None]
     """Log-probability of each reference, its end included, in nats; None if it is not finite, or if
     the source or reference is blank."""
     pieces: list[Natural]
     """Number of pieces of each reference, its end included; 0 if source or reference is blank."""
-    piece_losses: list[list[float]]
-    """Negative log-likelihood of each piece, in nats; [] where ``log_probabilities`` is None."""
-    entropy: list[float | None] | None
-    """Entropy of the attention in nats, the mean over the pieces of a reference: 0 if all weight is
-    on one source piece, log S if S source pieces have equal weights. None without attention."""
-    off_diagonal: list[float | None] | None
-    """Distance of attention from the diagonal: the mean, over the pieces of a reference, of |source
-    position - target position| weighted by attention. Positions are scaled to [0, 1]. Attention on
-    the diagonal has 0; uniform attention over a long sentence has 1/3. None without attention."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +30,9 @@ class AttentionMap:
     source: list[str]
     """Words of the source that the model read."""
     hypothesis: list[str]
-    """Words of the translation."""
     weights: list[list[float]]
-    """Weights, a row for each word of the hypothesis, a column for each word of the source. The
-    end of the sentence has no column: a row sums to 1 minus its weight (less with ``local_p``)."""
+    """A row for each word of the hypothesis, a column for each word of the source. A row sums to 1
+    minus the weight of the end of the sentence (less with ``local_p``)."""
 
 
 @dataclass(frozen=True)
@@ -58,18 +48,18 @@ class Translations:
     log_probabilities: list[float | None] = field(default_factory=list)
     """Log-probability (nats) of each hypothesis, None if not finite; [] for ``hypotheses=FILE``."""
     reference_scores: ReferenceScores | None = None
-    """Losses of the references, and attention; None for ``hypotheses=FILE``, which has no model."""
+    """None for ``hypotheses=FILE``, which has no model."""
     maps: list[AttentionMap] = field(default_factory=list)
     """Attention maps of a few lines; [] without attention, and for ``hypotheses=FILE``."""
     more_references: list[list[str]] = field(default_factory=list)
-    """Lines of each further reference, for BLEU, chrF and reports; models do not score them."""
+    """Lines of each further reference, for scores and reports; models do not score them."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if the columns differ in length, or a map has a wrong line or shape."""
         columns: list[Any] = [self.hypotheses, *self.all_references]
         columns += [column for column in (self.capped, self.log_probabilities) if column]
         if self.reference_scores is not None:
-            columns += [c for c in vars(self.reference_scores).values() if c is not None]
+            columns += vars(self.reference_scores).values()
         if any(len(column) != len(self) for column in columns):
             raise ValueError("the numbers of lines differ")
         for one in self.maps:
@@ -88,20 +78,23 @@ class Translations:
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of each sentence, for the corpus scores; see :mod:`seq2seq.evaluation.scores`."""
+    """Counts of each sentence for each of METRICS."""
 
-    bleu: Int[np.ndarray, "N 10"]
-    chrf: Int[np.ndarray, "N 18"]
+    arrays: dict[str, Int[np.ndarray, "N _"]]
     signatures: dict[str, str]
 
     @classmethod
     def of(cls, texts: Translations, config: EvaluationConfig) -> "Counts":
         """Count the n-grams of each sentence; ``config`` names the tokenizer for BLEU."""
-        columns = texts.hypotheses, *texts.all_references
-        counts = bleu_counts(*columns, tokenize=config.tokenize), chrf_counts(*columns)
-        return cls(*counts, signatures(config.tokenize, len(columns) - 1))
+        lines, tokenize = (texts.hypotheses, *texts.all_references), config.tokenize
+        arrays = {key: one.count(*lines, tokenize=tokenize) for key, one in METRICS.items()}
+        return cls(arrays, signatures(tokenize, len(lines) - 1))
+
+    @property
+    def bleu(self) -> Int[np.ndarray, "N 10"]:
+        return self.arrays["bleu"]
 
     def match(self, texts: Translations, config: EvaluationConfig) -> bool:
         """Whether new counts, with this ``config`` and version of sacreBLEU, would be the same."""
         ours = signatures(config.tokenize, len(texts.all_references))
-        return ours.items() <= self.signatures.items()
+        return ours.items() <= self.signatures.items() and self.arrays.keys() >= METRICS.keys()

@@ -1,36 +1,27 @@
 """The LSTM that writes the target; it attends before each step (Bahdanau) or after it (Luong).
 
-:meth:`Decoder.step` reads one word and computes the readout for the next word. The readout is the
-input of the softmax layer. :meth:`Decoder.forward` loops over the steps of a whole known target.
-These two methods define the model. :mod:`seq2seq.model.fast` computes the same numbers faster, for
-the models that it supports.
+The readout of a step is the input of the softmax layer. This file defines the model.
+:mod:`seq2seq.model.fast` computes the same numbers faster, by default.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from seq2seq.config import DecoderConfig
+from seq2seq.config import ModelConfig
 from seq2seq.model.attention import Attention
 from seq2seq.model.encoder import Source
 from seq2seq.model.layers import Dropout, Projection, concatenate, lstm_cell
-
-Attend = Callable[[Tensor, Source, Tensor], tuple[Tensor, Tensor]]
-"""Function that computes context and weights of a step: the attention or a faster equivalent."""
-Cell = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor]]
-"""Function that computes the next hidden and cell state: :func:`lstm_cell` or a faster equivalent.
-"""
 
 
 class DecoderState(NamedTuple):
     """The decoder's memory between two steps."""
 
     hidden: Float[Tensor, "L R H"]
-    """Hidden states in float32; with one layer, some fast operations return the autocast type."""
+    """Hidden states; in search with one layer, they may have the autocast type."""
     cell: Float[Tensor, "L R H"]
     attention: Float[Tensor, "R P"]
     """The attention's own state; empty for most kinds."""
@@ -69,23 +60,18 @@ class Decoder(nn.Module, ABC):
     attends_first: bool
     """Whether a step attends before its LSTM changes state. If so, the context also enters the
     LSTM, and the word also enters the readout."""
+    fast = False
+    """Whether this is the equivalent in :mod:`seq2seq.model.fast`."""
 
     def __init__(
-        self,
-        embedding_size: int,
-        summary_size: int,
-        context_size: int,
-        attention: Attention,
-        config: DecoderConfig,
-        dropout: float,
-        word_scale: float,
+        self, model: ModelConfig, attention: Attention, summary_size: int, context_size: int
     ) -> None:
         super().__init__()
+        config, embedding_size = model.decoder, model.embedding_dim
         hidden = config.hidden_size
-        self.word_scale = word_scale
+        self.word_scale = 1 / model.embedding_scale
         """Factor of the word in query and readout; it undoes the scale of the embedding."""
         self.layers = config.layers
-        self.fast = config.recurrence == "fast"
         self.feed_size = embedding_size if config.input_feeding else 0
         self.attention = attention
         self.initial = Projection(summary_size, 2 * config.layers * hidden)
@@ -99,49 +85,34 @@ class Decoder(nn.Module, ABC):
         pairs = 2 if config.readout == "maxout" else 1
         width = hidden + context_size + (embedding_size if self.attends_first else 0)
         self.readout_layer = nn.Linear(width, embedding_size * pairs)
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(model.dropout)
 
     @abstractmethod
     def advance(
-        self, word: TargetInputs, state: DecoderState, source: Source, attend: Attend, cell: Cell
+        self, word: TargetInputs, state: DecoderState, source: Source
     ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """Take one step with ``word``; return the new state, the context and the weights."""
 
     def forward(
-        self,
-        embedded: Float[Tensor, "B T E"],
-        source: Source,
-        attend: Attend | None = None,
-        cell: Cell = lstm_cell,
+        self, embedded: Float[Tensor, "B T E"], source: Source
     ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]:
-        """Readouts and attention weights of all steps of a known target (teacher forcing).
-
-        Only :mod:`seq2seq.model.fast` passes ``attend`` and ``cell``, here and to :meth:`step`.
-        """
+        """Readouts and attention weights of all steps of a known target (teacher forcing)."""
         state, steps = self.init_state(source), []
         for word in self.prepare(embedded).steps():
-            state, context, weights = self.advance(
-                word, state, source, attend or self.attention, cell
-            )
+            state, context, weights = self.advance(word, state, source)
             steps.append((state.hidden[-1], context, state.input_feed, weights))
         hidden, contexts, fed, all_weights = (torch.stack(x, 1) for x in zip(*steps, strict=True))
         readouts = fed if self.feed_size else self.readout(hidden, contexts, embedded)
         return readouts, all_weights
 
     def step(
-        self,
-        embedded: Float[Tensor, "R E"],
-        state: DecoderState,
-        source: Source,
-        attend: Attend | None = None,
-        cell: Cell = lstm_cell,
+        self, embedded: Float[Tensor, "R E"], state: DecoderState, source: Source
     ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
         """Read one word; return the readout for the next word, the new state and the weights.
 
         The R = N x W rows are N sentences with W hypotheses each.
         """
-        word = self.prepare(embedded)
-        state, context, weights = self.advance(word, state, source, attend or self.attention, cell)
+        state, context, weights = self.advance(self.prepare(embedded), state, source)
         if self.feed_size:  # then advance has computed the readout
             return state.input_feed, state, weights
         return self.readout(state.hidden[-1], context, embedded), state, weights
@@ -163,8 +134,24 @@ class Decoder(nn.Module, ABC):
         feed = start.new_zeros(len(start), self.feed_size)
         return DecoderState(hidden, cell, self.attention.init_state(source), feed)
 
+    def attend(
+        self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
+    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+        """Context and weights of one step."""
+        context, weights = self.attention(query, source, state)
+        return context, weights
+
+    def cell(
+        self,
+        before: Float[Tensor, "R H"],
+        product: Float[Tensor, "R G"],
+        word: Float[Tensor, "R G"] | None,
+    ) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
+        """Hidden state and cell state of one layer after one step."""
+        return lstm_cell(before, product, word)
+
     def lstm(
-        self, word: TargetInputs, entering: Float[Tensor, "R X"], state: DecoderState, cell: Cell
+        self, word: TargetInputs, entering: Float[Tensor, "R X"], state: DecoderState
     ) -> tuple[Float[Tensor, "L R H"], Float[Tensor, "L R H"]]:
         """Take one step of the LSTM; return hidden and cell state of every layer.
 
@@ -172,11 +159,11 @@ class Decoder(nn.Module, ABC):
         order, the last readout (empty without input feeding).
         """
         product = self.state_gates(torch.cat([entering, state.hidden[0]], dim=1))
-        layers = [cell(state.cell[0], product, word.gates)]
+        layers = [self.cell(state.cell[0], product, word.gates)]
         for layer, gates in enumerate(self.upper_gates, start=1):
             below = self.dropout(layers[-1][0])
             product = gates(torch.cat([below, state.hidden[layer]], dim=1))
-            layers.append(cell(state.cell[layer], product, None))
+            layers.append(self.cell(state.cell[layer], product, None))
         hidden, cells = (torch.stack(part) for part in zip(*layers, strict=True))
         return hidden, cells
 
@@ -216,12 +203,12 @@ class BahdanauDecoder(Decoder):
     attends_first = True
 
     def advance(
-        self, word: TargetInputs, state: DecoderState, source: Source, attend: Attend, cell: Cell
+        self, word: TargetInputs, state: DecoderState, source: Source
     ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         query = state.hidden[-1] if word.query is None else state.hidden[-1] + word.query
-        context, weights = attend(query, source, state.attention)
+        context, weights = self.attend(query, source, state.attention)
         attention = self.attention.update_state(state.attention, weights)
-        hidden, cells = self.lstm(word, context, state, cell)
+        hidden, cells = self.lstm(word, context, state)
         return DecoderState(hidden, cells, attention, state.input_feed), context, weights
 
 
@@ -244,10 +231,10 @@ class LuongDecoder(Decoder):
     attends_first = False
 
     def advance(
-        self, word: TargetInputs, state: DecoderState, source: Source, attend: Attend, cell: Cell
+        self, word: TargetInputs, state: DecoderState, source: Source
     ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        hidden, cells = self.lstm(word, state.input_feed, state, cell)
-        context, weights = attend(hidden[-1], source, state.attention)
+        hidden, cells = self.lstm(word, state.input_feed, state)
+        context, weights = self.attend(hidden[-1], source, state.attention)
         attention = self.attention.update_state(state.attention, weights)
         feed = state.input_feed
         if self.feed_size:

@@ -30,8 +30,7 @@ class Source(NamedTuple):
     summary: Float[Tensor, "N F"]
     """The sentence as one vector: final states of each direction in the top layer or all layers."""
     keys: Float[Tensor, "N S A"]
-    """Vectors that queries are compared with; empty until :meth:`Attention.read
-    <seq2seq.model.attention.Attention.read>` computes them."""
+    """Vectors that queries are compared with; empty until ``Attention.read`` computes them."""
 
     def select(self, rows: Int[Tensor, "K"]) -> "Source":
         """Return the sentences at ``rows``, in that order."""
@@ -65,10 +64,7 @@ def length_mask(lengths: Int[Tensor, "B"], width: int) -> Bool[Tensor, "B width"
 
 
 def flip_index(lengths: Int[Tensor, "B"], width: int) -> Int[Tensor, "B width"]:
-    """Positions that reverse each sentence in place and keep its padding on the right.
-
-    Applying ``x.gather(1, index)`` twice restores ``x`` at every real position.
-    """
+    """Positions that reverse each sentence in place and keep its padding on the right."""
     position = torch.arange(width, device=lengths.device).expand(len(lengths), width)
     last = lengths[:, None] - 1
     return torch.where(position <= last, last - position, position)
@@ -85,9 +81,8 @@ class Encoder(nn.Module):
     (Bahdanau et al. 2014, section 3.2, with LSTM units.) With one direction,
     h_j is the state of that direction.
 
-    Padding must not reach the backward direction. Packing the batch would prevent this, but runs
-    several times slower on a CPU. Instead, each sentence is reversed in place, and a second LSTM
-    reads it forward. So padding stays on the right, after every real token. The result is the same.
+    For the backward direction, each sentence is reversed in place, and a second LSTM reads it
+    forward. So padding stays on the right. Packing the batch runs several times slower on a CPU.
     """
 
     def __init__(self, input_size: int, config: EncoderConfig, dropout: float) -> None:
@@ -108,7 +103,7 @@ class Encoder(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, embedded: Float[Tensor, "B S E"], lengths: Int[Tensor, "B"]) -> Source:
-        """Return the annotated source without keys; ``lengths`` counts real tokens (at least 1)."""
+        """Annotate the source, without keys; ``lengths`` counts real tokens (at least 1)."""
         batch, width, _ = embedded.shape
         flip = flip_index(lengths, width)[:, :, None]
         mask = length_mask(lengths, width)
@@ -132,16 +127,13 @@ class Encoder(nn.Module):
             layer_input = torch.cat(directions, dim=2)
             ends = ends + layer_ends if self.all_layers else layer_ends
         annotations = layer_input * mask[:, :, None]
-        no_keys = annotations[:, :, :0]
-        return Source(annotations, mask, torch.cat(ends, dim=1), no_keys)
+        return Source(annotations, mask, torch.cat(ends, dim=1), annotations[:, :, :0])
 
 
 def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B S H"]:
-    """Run one layer of one direction over its inputs; return its hidden states in float32.
-
-    On a GPU, the LSTM runs without autocast. With it, cuDNN's LSTM would use float16 even if
-    autocast is set to bfloat16, and small gradients would be lost.
-    """
+    """Hidden states of one layer and direction, in float32."""
+    # On a GPU, without autocast: with it, cuDNN's LSTM uses float16 even if autocast is set to
+    # bfloat16, and small gradients are lost.
     mixed = embedded.device.type == "cpu" and cpu_lstm_supports_bfloat16()
     with nullcontext() if mixed else torch.autocast(embedded.device.type, enabled=False):
         return to_float32(lstm(embedded)[0])

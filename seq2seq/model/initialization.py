@@ -13,12 +13,8 @@ deviation 1; at the start, the readout's inputs have about 0.1."""
 
 
 def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]:
-    """Return two lists of modules: those outside the attention, then those of the attention.
-
-    In this order, the attention draws its random numbers last. So systems with the same seed that
-    differ only in their attention have equal initial values everywhere else, if their other
-    layers have equal sizes.
-    """
+    """Modules outside the attention, and those of the attention, which draws its numbers last."""
+    # So systems of one seed that differ only in attention start from equal values elsewhere.
     parts: tuple[list[nn.Module], list[nn.Module]] = ([], [])
     for name, module in model.named_modules():
         parts["attention" in name.split(".")].append(module)
@@ -30,11 +26,8 @@ def initialize_uniform(model: nn.Module) -> None:
     """Draw the initial values of ``model.initialization=uniform``, the default.
 
     The weights of LSTMs, and the matrix that adds the word to the query, start from
-    U(-1/sqrt(H), 1/sqrt(H)). Other matrices start within Xavier's bound; the readout's weights
-    are then multiplied by :data:`READOUT_GAIN`. :meth:`Attention.initialize` draws the other
-    parameters of an attention. Embeddings are normal with standard deviation 1/sqrt(E), to which
-    ``TranslationModel`` scales an untied softmax layer. The biases of the decoder's forget gates
-    are 1, and all other biases are 0.
+    U(-1/sqrt(H), 1/sqrt(H)), embeddings from N(0, 1/E), other matrices within Xavier's bound. The
+    biases of the decoder's forget gates are 1, all others 0.
     """
     for modules in _attention_last(model):
         for module in modules:
@@ -68,8 +61,8 @@ def initialize_uniform(model: nn.Module) -> None:
 def initialize_paper(model: nn.Module) -> None:
     """Draw the initial values of Bahdanau et al. 2014, appendix B.1.
 
-    Recurrent matrices are orthogonal. The attention's matrices are drawn from N(0, 0.001^2), and
-    all others from N(0, 0.01^2). v_a and all biases are zero.
+    Recurrent matrices are orthogonal, the attention's are drawn from N(0, 0.001^2), all others from
+    N(0, 0.01^2). v_a and all biases are zero.
     """
     shared, attention = _attention_last(model)
     for modules, deviation in ((shared, 0.01), (attention, 0.001)):
@@ -86,7 +79,7 @@ def initialize_paper(model: nn.Module) -> None:
 
 
 def _recurrent_weights(module: nn.Module) -> list[Tensor]:
-    """Recurrent weights of an LSTM or decoder: a matrix per layer, with the four gates stacked."""
+    """Recurrent weights of an LSTM or decoder: a matrix per layer, with four gates each."""
     if isinstance(module, nn.LSTM):
         return [p for name, p in module.named_parameters() if name.startswith("weight_hh")]
     if isinstance(module, Decoder):

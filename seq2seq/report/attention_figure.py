@@ -1,19 +1,15 @@
-"""Figures of attention: maps word by word; entropy and distance from the diagonal by length."""
+"""Figure of attention maps, word by word."""
 
-import textwrap
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from seq2seq.drawing import MAP_NOTE, WIDTH, draw_line, draw_map, name_lines, new_figure
-from seq2seq.evaluation.comparison import Comparison, System
+from seq2seq.drawing import MAP_NOTE, WIDTH, draw_map, new_figure
+from seq2seq.evaluation.comparison import System
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.translations import AttentionMap, ReferenceScores
-from seq2seq.looks import FAINT, GRID
-from seq2seq.report.length_figure import label_lengths
-from seq2seq.report.tables import heading
+from seq2seq.evaluation.translations import AttentionMap
+from seq2seq.looks import FAINT
 
 MAPS = 4
 """Maximum number of maps in a figure, unless the setting ``maps`` names their lines."""
@@ -21,22 +17,6 @@ LONGEST = 24
 """Maximum number of words on each side of a readable map."""
 WORDS = 1.2
 """Space in inches left of and above a map, for the words."""
-
-MEASURES: dict[str, tuple[str, str, Callable[[ReferenceScores], list[float | None] | None]]] = {
-    "Entropy (nats)": (
-        "Entropy of attention",
-        "0: all weight is on one source piece. The logarithm of the source's length: all weights "
-        "are equal.",
-        lambda scores: scores.entropy,
-    ),
-    "Distance": (
-        "Distance of attention from the diagonal",
-        "0: attention follows the source in order. If all weights are equal it is 1/3, and more in "
-        "short sentences.",
-        lambda scores: scores.off_diagonal,
-    ),
-}
-"""Label of an axis -> title, explanation, and function that returns a model's values."""
 
 
 def choose_maps(evaluation: Evaluation) -> list[AttentionMap]:
@@ -78,45 +58,3 @@ def attention_figure(system: System, colour: str) -> Figure:
         draw_map(axes, drawn.source, drawn.hypothesis, drawn.weights, cell, colour)
         axes.set_xlabel(f"line {drawn.line + 1}", fontsize=7.5, color=FAINT)
     return figure
-
-
-def mean_by_bucket(
-    comparison: Comparison,
-    system: System,
-    measure: Callable[[ReferenceScores], list[float | None] | None],
-) -> list[float | None]:
-    """Mean of ``measure`` in each bucket, over sentences, then seeds; [] without attention."""
-    seeds = [values for s in system.reference_scores if (values := measure(s)) is not None]
-    means: list[float | None] = []
-    for chosen in comparison.members if seeds else []:
-        of_seeds = [
-            np.mean(known)
-            for values in seeds
-            if (known := [v for i in np.flatnonzero(chosen) if (v := values[i]) is not None])
-        ]
-        means.append(float(np.mean(of_seeds)) if of_seeds else None)
-    return means
-
-
-def focus_figure(comparison: Comparison) -> Figure | None:
-    """Draw entropy and distance from the diagonal by source length; None without values."""
-    figure = new_figure(4.9, "Attention by source length", heading(comparison))
-    rows = comparison.systems[0].buckets
-    panels = figure.subplots(1, 2)
-    for axes, (label, (title, explanation, measure)) in zip(panels, MEASURES.items(), strict=True):
-        for system, look in zip(comparison.systems, comparison.looks, strict=True):
-            means = mean_by_bucket(comparison, system, measure)
-            if any(mean is not None for mean in means):
-                draw_line(axes, look, system.name, means, [row.few for row in rows])
-        label_lengths(axes, rows, comparison.settings.unit)
-        axes.tick_params(axis="x", labelsize=9)
-        axes.set_ylim(0, 1.05 * axes.get_ylim()[1])  # room for the highest mark
-        axes.set_ylabel(label)
-        axes.set_title(title, fontsize=11)
-        axes.grid(axis="y", color=GRID, linewidth=0.8)
-        axes.annotate(
-            textwrap.fill(explanation, 58), (0, 0), (0, -42), "axes fraction", "offset points",
-            va="top", fontsize=8, color=FAINT,
-        )  # fmt: skip
-    name_lines(figure, panels[0])
-    return figure if panels[0].lines else None

@@ -1,18 +1,17 @@
-"""BLEU by source length: as curves, like Bahdanau, Cho & Bengio 2014, and as a heatmap."""
+"""BLEU by source length as curves, like Bahdanau, Cho & Bengio 2014."""
 
 from collections.abc import Sequence
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from seq2seq.drawing import ZONE, draw_cells, draw_line, name_lines, new_figure
+from seq2seq.drawing import ZONE, draw_line, name_lines, new_figure
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.scores import bleu, bleu_counts
 from seq2seq.looks import FAINT, GRID, INK, Look
-from seq2seq.report.findings import headline
-from seq2seq.report.tables import heading, percent
+from seq2seq.report.findings import conclusion
+from seq2seq.report.tables import percent, title
 
 HEIGHT = 5.4
 """Height in inches; the figure is 16 to 9, like a slide."""
@@ -27,17 +26,13 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
     """
     settings, buckets = comparison.settings, comparison.systems[0].buckets
     notes = [f"Bands: {percent(settings.confidence)} bootstrap intervals."]
-    if not bare and any(gap.difference_in_differences for gap in comparison.gaps):
-        short, long = settings.ends
-        notes.append(f"Long: above {long} {settings.unit}; short: up to {short}.")
     if any(len(system.seeds) > 1 for system in comparison.systems):
         notes.append("Points: means over seeds; whiskers: lowest and highest seed.")
     if any(row.few for row in buckets):
         notes.append(f"Hollow: fewer than {FEW} sentences.")
-    subtitle = f"{heading(comparison)} · {comparison.sentences:,} sentences"
-    title, subtitle = ("", "") if bare else (headline(comparison), subtitle)
+    texts = ("", "") if bare else (title(comparison), conclusion(comparison))
     height = 4.4 + 0.2 * len(comparison.systems) + 0.6 * bare if narrow else HEIGHT
-    figure = new_figure(height, title, subtitle, " ".join(notes), narrow)
+    figure = new_figure(height, *texts, " ".join(notes), narrow)
     axes = figure.add_subplot()
     for system, look in zip(comparison.systems, comparison.looks, strict=True):
         _draw_system(axes, system, look)
@@ -90,19 +85,3 @@ def label_lengths(axes: Axes, rows: Sequence[ScoreRow], unit: str, count: bool =
     axes.set_xlim(-0.35, len(rows) - 0.65)
     axes.set_xlabel(f"Source length ({unit})")
     axes.tick_params(length=0)
-
-
-def heatmap(comparison: Comparison) -> Figure:
-    """Draw BLEU as a heatmap: systems from top to bottom, n below each length."""
-    systems = comparison.systems
-    values = np.array([[row.bleu for row in system.buckets] for system in systems], dtype=float)
-    height = 2.3 + 0.52 * len(systems)
-    figure = new_figure(height, "BLEU by system and source length", heading(comparison))
-    axes = figure.add_subplot()
-    highest = max(1.0, np.nanmax(values))
-    draw_cells(axes, values, "cividis", highest, digits=1)
-    label_lengths(axes, systems[0].buckets, comparison.settings.unit, count=True)
-    axes.set_xlim(-0.5, values.shape[1] - 0.5)
-    names = [f"{s.name} ({len(s.seeds)} seeds)" if len(s.seeds) > 1 else s.name for s in systems]
-    axes.set_yticks(range(len(systems)), names)
-    return figure

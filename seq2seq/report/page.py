@@ -17,16 +17,16 @@ import seq2seq
 from seq2seq.decoding.translator import Translator
 from seq2seq.drawing import render
 from seq2seq.errors import UserError
-from seq2seq.evaluation.comparison import Comparison, System
+from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.references import draw_maps
 from seq2seq.evaluation.translations import AttentionMap
 from seq2seq.looks import DARK
-from seq2seq.report.findings import conclusion, headline
+from seq2seq.report.findings import conclusion
 from seq2seq.report.length_figure import length_figure
 from seq2seq.report.live.contents import evaluated_checkpoint
 from seq2seq.report.sentences import Example, longest_bucket, runs_of_words
-from seq2seq.report.tables import DAGGER, Table, heading, score_text, with_interval
+from seq2seq.report.tables import Table, heading, score_text, with_interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
 MOST_WEIGHTS = 500_000
@@ -35,8 +35,7 @@ MOST_WEIGHTS = 500_000
 
 def render_page(
     comparison: Comparison,
-    findings: Sequence[str],
-    figures: Mapping[str, tuple[str, bytes]],
+    figures: Mapping[str, bytes],
     tables: Sequence[Table],
     notes: Sequence[str],
     sentences: Sequence[Example],
@@ -44,28 +43,24 @@ def render_page(
 ) -> bytes:
     """Render the page; equal content makes equal bytes.
 
-    ``figures`` maps each title to an alternative text and an SVG; ``notes`` are Markdown. The page
-    draws BLEU by length and the attention maps of the sentences. All ``figures``, the notes, the
-    findings and all tables except the first are folded. With ``live``, the page links to live.html
-    in the same folder.
+    ``figures`` are title -> SVG, besides BLEU by length, which the page draws itself; ``notes`` are
+    Markdown. With ``live``, the page links to live.html in the same folder.
     """
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
-    functions = (conclusion, heading, headline, score_text, runs_of_words, with_interval)
+    functions = (conclusion, heading, score_text, runs_of_words, with_interval)
     environment.globals["lang"] = partial(_lang, comparison)
     environment.globals |= {function.__name__: function for function in functions}
     html = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         charts={"wide": _chart(comparison, False), "narrow": _chart(comparison, True)},
         colours=[(colour, DARK[colour]) for colour, *_ in comparison.looks],
         comparison=comparison,
-        figures={title: (alt, _base64(svg)) for title, (alt, svg) in figures.items()},
-        findings=findings,
+        figures={title: _base64(svg) for title, svg in figures.items()},
         live=live,
         maps=_packed_maps(comparison, [sentence.line - 1 for sentence in sentences]),
         gaps={gap.system: gap for gap in comparison.gaps},
         notes=notes,
-        numbers=three_numbers(comparison),
         opening=longest_bucket(comparison).words,
         pair=_pair(comparison),
         sentences=sentences,
@@ -129,7 +124,7 @@ def _maps_of(evaluation: Evaluation, lines: set[int]) -> dict[int, AttentionMap]
     maps = {drawn.line: drawn for drawn in texts.maps}
     with contextlib.suppress(UserError):
         if maps and (missing := lines - maps.keys()):
-            translator = Translator.of([evaluated_checkpoint(evaluation)], "fp32")
+            translator = Translator(evaluated_checkpoint(evaluation), precision="fp32")
             translator.as_written = True
             maps |= {drawn.line: drawn for drawn in draw_maps(translator, texts, missing, 32)}
     return maps
@@ -137,43 +132,3 @@ def _maps_of(evaluation: Evaluation, lines: set[int]) -> dict[int, AttentionMap]
 
 def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode()
-
-
-def three_numbers(comparison: Comparison) -> list[tuple[str, str, int | None]]:
-    """Main numbers of a comparison, each as label, value, and index of the system or None.
-
-    For two systems: BLEU of both on the longest bucket, and the growth of the gap with length, or
-    the gap over all sentences if there are too few short or long ones. For more systems: the best
-    BLEU on all sources and on the longest bucket, and the greatest gap over all sentences. For a
-    single system: BLEU on all sources, on the shortest bucket and on the longest. Buckets of
-    fewer than 100 sentences are passed over as shortest and longest, unless all are so small.
-    Scores of so few sentences are marked.
-    """
-    systems, rows, unit = comparison.systems, comparison.systems[0].rows, comparison.settings.unit
-    long = rows.index(longest_bucket(comparison))
-
-    def score(system: System, place: int) -> tuple[str, str, int]:
-        row = system.rows[place]
-        length = "all sentences" if row is system.overall else f"{row.words} {unit}"
-        value = score_text(row) + f" {DAGGER}" * row.few
-        return f"{system.name}, {length}", value, systems.index(system)
-
-    def best(place: int) -> tuple[str, str, int]:
-        return score(max(systems, key=lambda system: system.rows[place].bleu or 0.0), place)
-
-    if not comparison.gaps:
-        filled = [place for place, row in enumerate(rows[:-1]) if row.sentences]
-        short = next((place for place in filled if not rows[place].few), filled[0])
-        return [score(systems[0], place) for place in dict.fromkeys((-1, short, long))]
-    overall = [(paired.gap, gap) for gap in comparison.gaps if (paired := gap.rows[-1])]
-    greatest, gap = max(overall, key=lambda one: one[0].value)
-    label, value = f"{gap.system} minus {gap.baseline}, all sentences", with_interval(greatest)
-    value += f" {DAGGER}" * systems[0].overall.few
-    if len(systems) > 2:
-        return [best(-1), best(long), (label, value, None)]
-    growth = gap.difference_in_differences
-    if growth and not growth.few:
-        short, above = comparison.settings.ends
-        label = f"gap above {above} {unit} minus gap up to {short}"
-        value = with_interval(growth.difference)
-    return [*(score(system, long) for system in systems), (label, value, None)]

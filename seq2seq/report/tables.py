@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq.config import flatten
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import FEW, ScoreRow
-from seq2seq.evaluation.recall import LETTERS, SHARE
+from seq2seq.evaluation.scores import METRICS
 from seq2seq.evaluation.significance import TIE, Interval, PairedComparison
 
 DAGGER = "†"
@@ -19,13 +18,13 @@ DAGGER = "†"
 MOST_GAPS = 2
 """Maximum number of gaps in the table of BLEU; if there are more, each has its own table."""
 DETAILS = {
-    "chrf": ("chrF", 1),
+    **{key: (metric.name, metric.digits) for key, metric in METRICS.items() if key != "bleu"},
     "brevity_ratio": ("Brevity: hypothesis tokens per reference token", 2),
     "unpenalised": ("BLEU without its brevity penalty", 1),
     "capped": ("Hypotheses cut at the length limit of the search", 1),
     "loss": ("Loss of the references, nats per piece", 3),
 }
-"""Field of :class:`ScoreRow` -> caption of its table, and number of decimals."""
+"""Key of ``ScoreRow.scores`` -> caption of its table, and number of decimals."""
 LATEX = str.maketrans(
     {sign: f"\\{sign}" for sign in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -95,6 +94,10 @@ def heading(comparison: Comparison) -> str:
     return " · ".join(part for part in parts if part) or "test set"
 
 
+def title(comparison: Comparison) -> str:
+    return f"BLEU by source length: {heading(comparison)}, {comparison.sentences:,} sentences"
+
+
 def evaluation_table(evaluation: Evaluation) -> Table:
     """Table of one evaluation by source length; columns without values are left out."""
     rows = [row for row in evaluation.rows_with_intervals() if row.sentences]
@@ -103,12 +106,12 @@ def evaluation_table(evaluation: Evaluation) -> Table:
         "n": [f"{row.sentences:,}" for row in rows],
         "BLEU": [score_text(row) for row in rows],
     }
-    names = {"chrf": "chrF", "brevity_ratio": "brevity", "capped": "hit the cap"}
-    digits = {"chrf": 1, "brevity_ratio": 2, "capped": 0, "loss": 3, "perplexity": 2}
-    for field, places in digits.items():
-        values = [getattr(row, field) for row in rows]
+    shown = {key: (metric.name, metric.digits) for key, metric in METRICS.items() if key != "bleu"}
+    shown |= {"brevity_ratio": ("brevity", 2), "capped": ("hit the cap", 0), "loss": ("loss", 3)}
+    for key, (name, digits) in {**shown, "perplexity": ("perplexity", 2)}.items():
+        values = [row.scores[key] for row in rows]
         if any(value is not None for value in values):
-            columns[names.get(field, field)] = [or_dash(value, places) for value in values]
+            columns[name] = [or_dash(value, digits) for value in values]
     share = percent(evaluation.settings.confidence)
     caption = f"{evaluation.directory}, {share} bootstrap intervals"
     return Table(caption, list(columns), [list(row) for row in zip(*columns.values(), strict=True)])
@@ -207,7 +210,7 @@ def detail_tables(comparison: Comparison) -> list[Table]:
     """Return a table by source length for each score in DETAILS with a value other than 0."""
     tables = []
     for field, (caption, digits) in DETAILS.items():
-        values = [[getattr(row, field) for row in s.rows] for s in comparison.systems]
+        values = [[row.scores.get(field) for row in s.rows] for s in comparison.systems]
         if any(value for of_system in values for value in of_system):
             rows = [
                 [row_label(row), *(or_dash(of_system[index], digits) for of_system in values)]
@@ -218,50 +221,11 @@ def detail_tables(comparison: Comparison) -> list[Table]:
     return tables
 
 
-def recall_tables(comparison: Comparison) -> list[Table]:
-    """Tables of the recall of content words; [] if the comparison has none."""
-    (_, long), unit, tables = comparison.settings.ends, comparison.settings.unit, []
-    captions = {
-        "length": ("by source length", f"source {unit}"),
-        "place, long sources": (
-            f"by place in the reference; sources above {long} {unit}",
-            "tenth of the reference",
-        ),
-        "training": ("by count in the training text", "count"),
-    }
-    for key, (caption, heading) in captions.items():
-        if (recall := comparison.recall.get(key)) is None:
-            continue
-        rows = [
-            [label, f"{recall.words[index]:,}"]
-            + [interval_text(of[index], 2) for of in recall.systems.values()]
-            for index, label in enumerate(recall.groups)
-            if recall.words[index]
-        ]
-        if recall.contrast:
-            contrasts = [with_interval(one, 2) for one in recall.contrast.values()]
-            rows.append(["middle minus ends", "", *contrasts])
-        header = [heading, "words", *recall.systems]
-        tables.append(Table(f"Content words found, {caption}", header, rows))
-    return tables
-
-
 def half_length_table(comparison: Comparison) -> list[Table]:
-    """Table of half-lengths and known bits of each system; [] if no system has a trend."""
-    systems = [system for system in comparison.systems if system.trend]
-    if not systems:
-        return []
-    (short, long), unit = comparison.settings.ends, comparison.settings.unit
-    header = ["system", f"half-length in {unit}, BLEU"]
-    rows = [[s.name, interval_text(s.trend.half_length)] for s in systems if s.trend]
-    if any(system.known_bits for system in systems):
-        header += [f"known bits, up to {short} {unit}", f"above {long}"]
-        header += ["half-length, bits per piece"]
-        for row, system in zip(rows, systems, strict=True):
-            bits = system.known_bits
-            found = [bits.short, bits.long, bits.half_length] if bits else []
-            row += [*map(interval_text, found)] or ["–"] * 3
-    return [Table("How far does it reach?", header, rows)]
+    """Table of the half-length of each system; [] if there are none."""
+    header = ["system", f"half-length in {comparison.settings.unit}, BLEU"]
+    rows = [[s.name, interval_text(s.half_length)] for s in comparison.systems if s.half_length]
+    return [Table("How far does it reach?", header, rows)] if rows else []
 
 
 def gap_cells(paired: PairedComparison | None, trials: int) -> list[str]:
@@ -288,66 +252,32 @@ def score_text(row: ScoreRow) -> str:
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """Notes on how to read the tables of this comparison, in Markdown."""
-    settings, unit = comparison.settings, comparison.settings.unit
+    """Notes, in Markdown: how to read the tables, how the systems differ, how they are scored."""
+    settings, systems = comparison.settings, comparison.systems
     remarks = [
-        f"Rows: source length in {unit} {'between' if unit == 'words' else 'without'} spaces. "
         f"Brackets: {percent(settings.confidence)} bootstrap intervals over sentences, and over "
-        f"seeds where there are several ({settings.bootstrap:,} resamples)."
+        f"seeds where there are several ({settings.bootstrap:,} resamples). Parentheses: lowest "
+        "and highest seed. Of the two p-values read that of randomisation, which holds for few "
+        "sentences, too; neither is corrected for the number of rows. Half-length: source length "
+        "at which BLEU is half that on the shortest sources; ∞: above the longest. "
+        f"{DAGGER}: fewer than {FEW} sentences, too few to conclude from."
     ]
-    if any(len(system.seeds) > 1 for system in comparison.systems):
-        remarks.append("Scores are means over seeds; parentheses: lowest and highest seed.")
-    trained = [system for system in comparison.systems if system.seeds != [None]]
-    if once := [system.name for system in trained if len(system.seeds) == 1]:
-        which = "per system" if len(once) == len(trained) else f"of {', '.join(once)}"
-        remarks.append(f"One seed {which}; the intervals do not cover seed variance.")
-    if comparison.gaps:
-        measured = {gap.system: gap.baseline for gap in comparison.gaps}
-        pairs = ", ".join(f"{system} minus {baseline}" for system, baseline in measured.items())
-        remarks.append(
-            f"Gaps: {pairs}, with paired bootstrap intervals. Two p-values: of the paired "
-            "bootstrap, too small for few sentences, and of two-sided paired approximate "
-            "randomisation. Read the second one; it holds the trained models fixed. Neither is "
-            "corrected for the number of rows. Difference in differences, with limits fixed in "
-            f"advance: gap above {settings.ends[1]} source {unit} minus gap up to "
-            f"{settings.ends[0]}."
-        )
-    if any(system.trend for system in comparison.systems):
-        remarks.append(
-            f"Half-length: number of source {unit} at which a score is half that on the shortest "
-            "sources; ∞: more than the longest sources have. Known bits: loss of a system that "
-            "sees nothing of the source minus loss of this system, in bits per reference."
-        )
-    if comparison.recall:
-        several = len(comparison.systems[0].first.texts.all_references) > 1
-        remarks.append(
-            f"Content words: words of more than {LETTERS} letters that their "
-            f"{'first ' * several}reference has once "
-            f"and at most {percent(SHARE)} of the references have. Found: the share that the "
-            "translations contain. Middle minus ends: tenths 4 to 7 minus the first and the last."
-        )
-    growths = [gap.difference_in_differences for gap in comparison.gaps]
-    few = any(growth and growth.few for growth in growths)
-    if few or any(row.few for row in comparison.systems[0].rows):
-        remarks.append(f"{DAGGER} fewer than {FEW} sentences: too few to conclude from.")
-    if comparison.empty_sources:
-        remarks.append(f"The first row includes {comparison.empty_sources} empty source line(s).")
-    if comparison.config_differences:
-        listed = []
-        for key, values in comparison.config_differences.items():
-            texts = [f"{name}: {' or '.join(map(str, each))}" for name, each in values.items()]
-            listed.append(f"`{key}` ({', '.join(texts)})")
+    if once := [s.name for s in systems if len(s.seeds) == 1 and s.seeds != [None]]:
+        remarks.append(f"One seed: {', '.join(once)}. The intervals do not cover seed variance.")
+    for system in systems:
+        if cut := max(evaluation.record.cut_sources for evaluation in system.evaluations):
+            remarks.append(
+                f"{system.name}: {cut:,} of {comparison.sentences:,} sources have more pieces than "
+                "tokenization.max_pieces allows; only their beginning was translated."
+            )
+    listed = []
+    for key, values in comparison.config_differences.items():
+        texts = [f"{name}: {' or '.join(map(str, each))}" for name, each in values.items()]
+        listed.append(f"`{key}` ({', '.join(texts)})")
+    if listed:
         remarks.append(f"The configurations differ in {'; '.join(listed)}.")
-    cut = flatten(comparison.systems[0].first.record.config or {})
-    if cut.get("tokenization.kind") == "sentencepiece":
-        target = cut.get("tokenization.target_normalization")
-        source = target if cut.get("tokenization.joint") else "nmt_nfkc"
-        remarks.append(f"Subwords: the source normalised by {source}, the target by {target}.")
-    remarks.append(
-        "; ".join(f"{name}: sacreBLEU `{text}`" for name, text in comparison.signatures.items())
-        + "."
-    )
-    return remarks
+    scores = [f"{name}: sacreBLEU `{text}`" for name, text in comparison.signatures.items()]
+    return [*remarks, "; ".join(scores) + "."]
 
 
 # -- format of numbers: rounding never changes what a number says ---------------------------------

@@ -13,8 +13,8 @@ from seq2seq.config import TrainConfig
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.invocation import command_of
-from seq2seq.report.findings import conclusion, headline
-from seq2seq.report.tables import DAGGER, heading, markdown_table, or_dash, row_label, summary_rows
+from seq2seq.report.findings import conclusion
+from seq2seq.report.tables import DAGGER, markdown_table, or_dash, row_label, summary_rows, title
 from seq2seq.training.run_folder import RunFolder
 
 WIDTH, HEIGHT = 80, 23
@@ -65,18 +65,21 @@ def markdown(folder: str, comparison: Comparison) -> str:
     where = f"Tables and figures: {folder}/table.md, page.html"
     table = markdown_table(header, rows)
     end = [conclusion(comparison), where, *_translate_command(comparison)]
-    return "\n".join([_title(comparison), "", table, *end])
+    return "\n".join([title(comparison), "", table, *end])
 
 
 def screen(compared: Mapping[str, Comparison], colour: bool) -> str:
-    """Format one comparison as a table, and each other comparison as a headline.
+    """Format one comparison as a table, and each other comparison as a line.
 
     The table shows the first test set with the last search in ``compared``.
     """
     search = list(compared.values())[-1].search
     folder, main = next(one for one in compared.items() if one[1].search == search)
     rest = {Path(path).name: one for path, one in compared.items() if one is not main}
-    others = [f"{name}: {headline(one)}"[:WIDTH] for name, one in rest.items()]
+    others = [
+        textwrap.shorten(f"{name}: {conclusion(one)}", WIDTH, placeholder=" …")
+        for name, one in rest.items()
+    ]
     end = ["", *textwrap.wrap(conclusion(main), WIDTH), ""]
     end += [*_first(others, 5, "page.html of each"), ""] if others else []
     end += [f"Look closer: {folder}/page.html", *_translate_command(main)]
@@ -86,11 +89,7 @@ def screen(compared: Mapping[str, Comparison], colour: bool) -> str:
     # A long path takes several lines of a terminal.
     taken = 3 + sum(max(1, math.ceil(len(line) / WIDTH)) for line in end)
     table = _first(table, max(2, HEIGHT - taken), "table.md")
-    return "\n".join([_title(main)[:WIDTH], "", head, *table, *end])
-
-
-def _title(comparison: Comparison) -> str:
-    return f"BLEU by source length: {heading(comparison)}, {comparison.sentences:,} sentences"
+    return "\n".join([title(main)[:WIDTH], "", head, *table, *end])
 
 
 def _first(lines: list[str], most: int, where: str) -> list[str]:
@@ -131,12 +130,12 @@ def _table(comparison: Comparison, colour: bool) -> list[str]:
         rows = [row[: 2 + count + gaps] for row in summary_rows(comparison)]
         return _with_bars(rows, range(2, 2 + count), colour)
     systems = _ranked(comparison.systems)
-    trend, labels = systems[0].trend, [row.words for row in systems[0].rows]
-    ends = [labels.index(label) for label in (trend.first, trend.last)] if trend else []
-    unit = comparison.settings.unit
-    rows = [["system", row_label(systems[0].overall), *(f"{labels[n]} {unit}" for n in ends)]]
-    rows += [[s.name[:24], *(or_dash(s.rows[n].bleu, 1) for n in (-1, *ends))] for s in systems]
-    return _with_bars(rows, range(1, 2), colour)
+    best, unit = systems[0], comparison.settings.unit
+    enough = [place for place, row in enumerate(best.buckets) if not row.few]
+    ends = [enough[0], enough[-1]] if len(enough) > 1 else []
+    header = ["system", row_label(best.overall), *(f"{best.rows[n].words} {unit}" for n in ends)]
+    cells = [[s.name[:24], *(or_dash(s.rows[n].bleu, 1) for n in (-1, *ends))] for s in systems]
+    return _with_bars([header, *cells], range(1, 2), colour)
 
 
 def _with_bars(rows: list[list[str]], bars: range, colour: bool) -> list[str]:

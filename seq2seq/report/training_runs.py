@@ -139,18 +139,13 @@ def training_table(runs: Sequence[TrainingRun]) -> Table:
 
 
 def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[str]:
-    """Notes, in Markdown: why trainings ended; commands, hardware and commits of the results."""
+    """Notes, in Markdown: whether losses compare; commands, hardware and commits of the results."""
+    texts = [one.data_sha256 for e in comparison.evaluations for one in e.record.trainings]
     lines = []
-    reasons = [str(run.record.reason) for run in runs]
-    if runs and all(reason.startswith("max_") for reason in reasons):
-        limits = "; ".join(dict.fromkeys(reasons))
-        lines.append(
-            f"All trainings ran to their limit ({limits}); early stopping did not trigger."
-        )
-    if caveat := losses_caveat(comparison):
-        lines.append(caveat)
-    if given := [system.name for system in comparison.systems if system.first.external]:
-        lines.append(f"Translations made by other programs: {', '.join(given)}.")
+    if any(k.startswith(READING) for k in comparison.config_differences) or any(
+        text != texts[0] for text in texts
+    ):
+        lines.append("The systems read different texts or pieces: their losses do not compare.")
     trained = [run.record for run in runs if run.record.command]
     machines = {describe_machine(record) for record in trained}
     known = [e.record for e in comparison.evaluations if e.record.command]
@@ -158,15 +153,6 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
     lines += [f"Training. {line}" for line in describe_environments(trained)]
     lines += [f"Translation. {line}" for line in describe_environments(translated)]
     return lines
-
-
-def losses_caveat(comparison: Comparison) -> str:
-    """Warning that losses are not comparable; empty if all trainings read equal text and pieces."""
-    texts = [one.data_sha256 for e in comparison.evaluations for one in e.record.trainings]
-    settings = [k for k in comparison.config_differences if k.startswith(READING)]
-    if not settings and all(text == texts[0] for text in texts):
-        return ""
-    return "These systems were trained on different texts or pieces: their losses do not compare."
 
 
 def describe_environments(records: Sequence[Record]) -> list[str]:

@@ -1,7 +1,4 @@
-"""Write, prune and restore the checkpoints of a training; load the checkpoint of its parent.
-
-The parent is another training. Fine-tuning starts from its checkpoint, ``training.init_from``.
-"""
+"""Write and restore the checkpoints of a training; load the one that fine-tuning starts from."""
 
 import contextlib
 import logging
@@ -35,10 +32,7 @@ CPU = torch.device("cpu")
 
 @dataclass
 class CheckpointManager:
-    """Saves and restores the full training state.
-
-    In distributed training, rank 0 writes the checkpoint, with the random state of every rank.
-    """
+    """Saves and restores the full training state; rank 0 writes the random state of every rank."""
 
     folder: RunFolder
     data: PreparedData
@@ -64,9 +58,7 @@ class CheckpointManager:
     def restore(self) -> TrainingState | None:
         """Restore the newest intact checkpoint and return its state; None without checkpoints.
 
-        Newer damaged checkpoints are renamed to ``<name>.damaged``. If no checkpoint is intact, the
-        error of the newest one is raised. UserError if only the best checkpoint is left, unless the
-        first validation was cut off.
+        Newer ones, which are damaged, are renamed to ``<name>.damaged``.
         """
         errors: dict[Path, UserError | OSError] = {}
         for folder in self.folder.newest():
@@ -89,18 +81,15 @@ class CheckpointManager:
             return checkpoint.state
         for refusal in errors.values():
             raise refusal
-        record = self.folder.record()
-        # The first validation may have been cut off when it had saved only the best checkpoint.
-        cut_off = record.status == "running" and not record.progress.update
-        if self.folder.best.exists() and not cut_off:
+        if update := self.folder.record().progress.update:
             raise UserError(
-                f"{self.folder.path} has no folder update-<n> to resume from, and a new training "
-                f"would replace {self.folder.best}; copy such a folder back, or {REMEDY}."
+                f"{self.folder.path} was trained to update {update}, but has no folder update-<n> "
+                f"to resume from; copy one back, or {REMEDY}."
             )
         return None
 
     def load_weights(self, checkpoint: Checkpoint) -> None:
-        """Copy the weights of a checkpoint; UserError if it has other vocabularies."""
+        """Copy the weights of a checkpoint; refuse one that has other vocabularies."""
         # Another version of a tokenizer may cut the same text into other pieces.
         codecs = (checkpoint.source, self.data.source), (checkpoint.target, self.data.target)
         if not all(saved.encodes_like(prepared) for saved, prepared in codecs):
@@ -117,34 +106,29 @@ def _generator(rank: int, name: str) -> str:
 
 
 def load_parent(config: TrainConfig) -> Checkpoint:
-    """Load the checkpoint ``training.init_from``.
-
-    UserError if it is missing or damaged, or if a setting contradicts it.
-    """
+    """Load the checkpoint ``training.init_from``; refuse settings that contradict it."""
     where = str(config.training.init_from)
     try:
         parent = load_checkpoint(Path(where), CPU)
     except UserError as error:
         raise UserError(f"training.init_from={where}: {error}") from None
-    mine, its = (flatten(asdict(c)) for c in (config, parent.config))
-    if differ := [key for key in mine if INHERITED.match(key) and mine[key] != its.get(key)]:
+    mine, its = (flatten(asdict(of)) for of in (config, parent.config))
+    differ = {k: its.get(k) for k, v in mine.items() if INHERITED.match(k) and v != its.get(k)}
+    if differ:
         # A system sets its kind of attention, which is also the name of a system.
-        names = {key: "system" if key == "model.attention.kind" else key for key in differ}
-        key, remedy = differ[0], " ".join(f"{names[key]}={shown(its.get(key))}" for key in differ)
-        ours, theirs = shown(mine[key]), shown(its.get(key))
+        names = {"model.attention.kind": "system"}
+        remedy = " ".join(f"{names.get(key, key)}={shown(value)}" for key, value in differ.items())
         raise UserError(
-            f"{key}={ours} contradicts training.init_from={where}, which has {theirs}; set "
-            f"{remedy}, or name another checkpoint, for example that of each system: "
-            "'training.init_from=outputs/NAME/${system}/seed-${seed}'."
+            f"{', '.join(differ)} contradict training.init_from={where}; set {remedy}, or name the "
+            "run of each system: 'training.init_from=outputs/NAME/${system}/seed-${seed}'."
         )
     return parent
 
 
 def codec_folder(config: TrainConfig) -> Path | None:
-    """Return the checkpoint from which a run takes its tokenizers and vocabularies.
+    """Return the checkpoint that has the tokenizers of a run; None if it makes its own.
 
-    None without ``training.init_from``: the run then makes its own. A run that has saved a
-    checkpoint no longer needs its parent. Errors as in :func:`load_parent`.
+    A run that has saved a checkpoint no longer needs its parent.
     """
     if config.training.init_from is None:
         return None

@@ -4,7 +4,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,10 +21,7 @@ Tracker = tuple[Callable[[dict[str, float], int], object], Callable[[], object]]
 
 @dataclass
 class JsonlLog:
-    """File of entries: one JSON object per line, with the key ``update``.
-
-    The numbers of each new entry also go to ``tracker``.
-    """
+    """File of entries, one JSON object per line; their numbers also go to ``tracker``."""
 
     path: Path
     writes: bool = True
@@ -75,8 +72,11 @@ class JsonlLog:
 
 
 class Update(NamedTuple):
-    """Metrics of one update; tensors stay on the device."""
+    """One update; its tensors stay on the device."""
 
+    number: int
+    pairs: Int[ndarray, "B"]
+    """Indices of its training pairs."""
     negative_log_likelihood: Float[Tensor, ""]
     """Sum over the target tokens, in nats."""
     gradient_norm: Float[Tensor, ""]
@@ -87,44 +87,34 @@ class Update(NamedTuple):
     """Number of target tokens of all processes, ends of sentence included."""
 
 
+@dataclass
 class IntervalMetrics:
-    """Metrics of the updates since the last log line; :meth:`fetch` copies them to the CPU."""
+    """Metrics of the updates since the last log line."""
 
-    def __init__(self) -> None:
-        self.started = time.monotonic()
-        self.waited = 0.0
-        """Seconds that the model waited for batches."""
-        self.tokens = 0
-        self.state = MetricsState()
-        """Fetched metrics, for a checkpoint."""
-        self._pending: list[tuple[int, Update, ndarray]] = []  # number, update, its pairs
+    state: MetricsState = field(default_factory=MetricsState)
+    """Metrics of the updates that were fetched from the device."""
+    pending: list[Update] = field(default_factory=list)
+    tokens: int = 0
+    waited: float = 0.0
+    """Seconds that the model waited for batches."""
+    started: float = field(default_factory=time.monotonic)
 
-    def add(self, number: int, update: Update, pairs: Int[ndarray, "B"]) -> None:
-        """Add the metrics of update ``number`` and the indices of its training pairs."""
-        self.tokens += update.tokens
-        self._pending.append((number, update, pairs))
-
-    def fetch(self) -> list[tuple[int, Int[ndarray, "_"]]]:
-        """Fetch the metrics from the device; return number and pairs of each skipped update."""
-        skipped = []
-        for number, (likelihood, norm, taken, tokens), pairs in self._pending:
-            if taken:
-                self.state.finite.append([likelihood.item(), norm.item(), tokens])
-            else:
-                skipped.append((number, pairs))
-        self._pending = []
+    def fetch(self) -> list[Update]:
+        """Fetch the pending updates; return those that were skipped."""
+        pending, self.pending = self.pending, []
+        self.tokens += sum(one.tokens for one in pending)
+        skipped = [one for one in pending if not one.taken]
         self.state.nonfinite += len(skipped)
+        self.state.finite += [
+            [one.negative_log_likelihood.item(), one.gradient_norm.item(), one.tokens]
+            for one in pending
+            if one.taken
+        ]
         return skipped
 
     def entry(self) -> dict[str, float | int | None]:
-        """Return the metrics of the log by name.
-
-        Loss per target token and gradient norm are means over the fetched updates that were not
-        skipped; None if there are none. Target tokens per second, and the fraction of time spent
-        waiting for batches, are of the time since this object was made.
-        """
-        seconds = time.monotonic() - self.started
-        finite = self.state.finite
+        """Return the metrics of the log by name: means over the updates that were not skipped."""
+        seconds, finite = time.monotonic() - self.started, self.state.finite
         likelihoods, norms, tokens = zip(*finite, strict=True) if finite else ([], [], [])
         return {
             "loss": sum(likelihoods) / sum(tokens) if tokens else None,

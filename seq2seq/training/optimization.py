@@ -40,17 +40,15 @@ def clipped_step(
 ) -> tuple[Float[Tensor, ""], Bool[Tensor, ""]]:
     """Make one step with the gradient clipped to the norm ``limit`` (0: no limit).
 
-    Returns the gradient norm before clipping (Pascanu et al. 2013), and whether the step was made.
-    If ``loss`` or the gradient is not finite, no step is made: parameters and moments do not
-    change. The fused Adam divides each gradient by ``grad_scale`` while reading it, and does
-    nothing if ``found_inf`` is set. So the CPU does not wait for a GPU. With other optimizers the
-    CPU waits, and clipping is a separate pass over all gradients.
+    Returns the norm before clipping (Pascanu et al. 2013), and whether the step was made. If
+    ``loss`` or the gradient is not finite, nothing changes.
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     norm = torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
     taken = norm.isfinite() & loss.isfinite()
     if isinstance(optimizer, _Adam):
-        # The fused Adam reads these attributes; normally torch.amp.GradScaler sets them.
+        # The fused Adam divides by the one, and does nothing if the other is set: so the CPU does
+        # not wait for a GPU. Normally torch.amp.GradScaler sets them.
         fused: Any = optimizer
         fused.grad_scale = (norm / limit if limit else torch.ones_like(norm)).clamp(min=1).float()
         fused.found_inf = (~taken).float()
@@ -102,9 +100,8 @@ class LearningRate:
 class WeightAverage:
     r"""Average of the weights over about the last tenth of the updates so far.
 
-    At a constant learning rate, the weights move around a better point. Their average is near it
-    (Polyak & Juditsky 1992). It helps like a falling rate, but the end of training need not be
-    known. After update u, the average a moves towards the weights w:
+    At a constant learning rate, the weights move around a better point, which their average is near
+    (Polyak & Juditsky 1992). After update u, the average a moves towards the weights w:
 
     .. math::
         a \leftarrow a + \min(1, \frac{k}{u / 10}) (w - a)

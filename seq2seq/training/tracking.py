@@ -1,21 +1,20 @@
 """Trackers, which show a running training: TensorBoard, Weights & Biases."""
 
 import os
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from seq2seq.errors import UserError
 from seq2seq.files import write_whole
 from seq2seq.training.metrics import Tracker
+from seq2seq.training.run_folder import RunFolder, identity
 
 
-def start_tracker(logger: str, folder: Path, config: dict[str, Any], update: int) -> Tracker:
-    """Start to track the run in ``folder`` from ``update`` on; ``config`` has dotted keys.
-
-    If the run was tracked before, its record is continued. UserError if the tracker does not start.
-    """
+def start_tracker(run: RunFolder, update: int) -> Tracker:
+    """Start or continue to track a run with ``training.logger``, from ``update`` on."""
+    logger = run.config.training.logger
     try:
-        return _tensorboard(folder, update) if logger == "tensorboard" else _wandb(folder, config)
+        return _tensorboard(run.path, update) if logger == "tensorboard" else _wandb(run)
     except ImportError:
         raise UserError(
             f"training.logger={logger} needs a package; run pip install {logger}."
@@ -40,11 +39,13 @@ def _tensorboard(folder: Path, update: int) -> Tracker:
     return log, writer.close
 
 
-def _wandb(folder: Path, config: dict[str, Any]) -> Tracker:
+def _wandb(run: RunFolder) -> Tracker:
     import wandb
 
-    file, project = folder / "wandb.id", os.environ.get("WANDB_PROJECT", "seq2seq")
-    name, known = "/".join(folder.parts[-3:]), file.read_text() if file.exists() else None
-    run = wandb.init(project=project, name=name, config=config, id=known, resume="allow")
-    write_whole(file, run.id.encode())
-    return run.log, run.finish
+    file, name = run.path / "wandb.id", "/".join(run.path.parts[-3:])
+    known = file.read_text() if file.exists() else None
+    project = os.environ.get("WANDB_PROJECT", "seq2seq")
+    settings = identity(asdict(run.config))
+    tracked = wandb.init(project=project, name=name, config=settings, id=known, resume="allow")
+    write_whole(file, tracked.id.encode())
+    return tracked.log, tracked.finish

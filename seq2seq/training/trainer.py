@@ -1,10 +1,8 @@
 """The training loop: updates, validations, checkpoints, early stopping."""
 
 import contextlib
-import copy
 import logging
 import math
-import shlex
 import sys
 import time
 from dataclasses import asdict
@@ -19,8 +17,8 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from seq2seq.checkpoint import TrainingState
 from seq2seq.config import TrainConfig
 from seq2seq.data.batching import BatchPlan, collate
-from seq2seq.data.leaks import LEARNED, save_learned
 from seq2seq.data.preparation import PreparedData, advise, left_out, prepare
+from seq2seq.data.splits import LEARNED, save_learned
 from seq2seq.device import (
     choose_device,
     choose_precision,
@@ -31,33 +29,29 @@ from seq2seq.device import (
 from seq2seq.distributed import SINGLE, ProcessGroup, process_group
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, Interruption
+from seq2seq.model.fast import describe
 from seq2seq.model.fast.choose import kernels
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress, TrainingRecord, earlier_commits, environment_record
 from seq2seq.training.checkpoint_manager import CheckpointManager, codec_folder, load_parent
-from seq2seq.training.loss import Gradients
+from seq2seq.training.graphs import Gradients
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
 from seq2seq.training.optimization import LearningRate, WeightAverage, build_optimizer, clipped_step
 from seq2seq.training.run_folder import RunFolder, identity, reason_to_end
+from seq2seq.training.tracking import start_tracker
 from seq2seq.training.validation import Validator
 
 log = logging.getLogger(__name__)
 
-RETURN_SECONDS = 60
-"""Seconds from one return of free memory to the next; fresh memory costs time, under 1 % of it."""
 MOST_NONFINITE = 10
 """Maximum number of updates that are skipped because their loss or gradient is not finite."""
-ADVICE = (
-    "train again under another name= with a lower training.optimizer.learning_rate or more "
-    "training.optimizer.warmup_updates."
-)
+RETURN_SECONDS = 60
+"""Seconds from one return of free memory to the next; fresh memory costs time, under 1 % of it."""
+ADVICE = "train again under another name= with a lower training.optimizer.learning_rate."
 
 
 def train_run(config: TrainConfig) -> RunFolder:
-    """Train one system into its run folder; an interrupted training continues where it stopped.
-
-    UserError if the device is missing; other errors as in :func:`prepare` and :meth:`Trainer.run`.
-    """
+    """Train one system into its run folder; an interrupted training continues where it stopped."""
     choose_device(config.training.device)  # refuse a missing device before any work
     with process_group(config.training.device) as group:
         data = prepare(config.corpus, config.tokenization, Path(config.data), codec_folder(config))
@@ -127,61 +121,47 @@ class Trainer:
             progress=self.progress,
             **environment_record(self.device),
         )
-        self._started = self._saved = self._returned = time.monotonic()
         group.seed(config.seed)
 
     def run(self) -> RunFolder:
         """Train until max_epochs, max_updates or patience; return the finished run folder.
 
-        Raises:
-            UserError: the folder holds a run of another config, or another process trains in it;
-                loss or gradients are not finite; or a checkpoint cannot be read or written.
-            Interrupted: a signal stopped the training, or came at its end; everything is saved.
+        A signal raises Interrupted when everything is saved.
         """
         if self.group.is_first:
             self.folder.claim()
             self.folder.require_text(self.data.hashes)
         (finished,) = self.group.maximum(self.group.is_first and self.folder.finished)
         if finished:
-            done, training = self.folder.record().progress, self.config.training
-            if self.group.is_first:
-                self.folder.write_config(done)
-            what, why = f"{done.epoch} epochs, {done.update} updates", reason_to_end(training, done)
-            log.info("%s is already trained: %s (%s).", self.folder.path, what, why)
+            why = reason_to_end(self.config.training, self.folder.record().progress)
+            log.info("%s is already trained (%s).", self.folder.path, why)
             return self.folder
         lock = self.folder.lock() if self.group.is_first else contextlib.nullcontext()
         exact = deterministic(self.config.training.deterministic)
-        with lock, self.interruption, exact:
-            try:
-                self._train()
-            finally:
-                self.metrics.close()
+        with lock, self.interruption, exact, contextlib.closing(self.metrics):
+            self._train()
         return self.folder
 
     def _train(self) -> None:
         keep_freed_memory()
         self._resume()
+        self._write_record("running")
         if self.group.is_first:
-            self.folder.write_config(self.progress)
+            self.folder.write_config()
             self.folder.restore_best()
             if not (learned := self.folder.path / LEARNED).exists():
                 save_learned(learned, self.data.learned)
-        self._write_record("running")
-        pairs = ", ".join(
-            f"{len(of):,} {kind} pairs (left out: {left_out(self.data, name)})"
-            for kind, name, of in (
-                ("training", "train", self.data.train),
-                ("validation", "valid", self.data.valid),
-            )
-        )
         log.info(
             f"{self.config.system}: {self.record.parameters['total']:,} parameters, "
-            f"{pairs}, {self._epoch_length} updates an epoch, "
+            f"{len(self.data.train):,} training pairs (left out: {left_out(self.data, 'train')}), "
+            f"{len(self.data.valid):,} validation pairs (left out: "
+            f"{left_out(self.data, 'valid')}), {self._epoch_length} updates an epoch, "
             f"{self.record.precision} on {self.device}, into {self.folder.path}"
         )
+        log.info(describe(self.model.decoder, self.device, self.precision))
         advise(self.config, self.data)
-        self._started = time.monotonic() - self.progress.seconds  # with the time before a resume
-        self._saved = time.monotonic()
+        self._saved = self._returned = time.monotonic()
+        self._started = self._saved - self.progress.seconds  # with the time before a resume
         bar = tqdm(
             total=self._most_updates,
             initial=self.progress.update,
@@ -194,21 +174,17 @@ class Trainer:
         with logging_redirect_tqdm(), bar:
             while not (reason := reason_to_end(self.config.training, self.progress)):
                 self._train_epoch(bar)
-            if self.progress.validated_update < self.progress.update:  # between two validations
-                before = copy.deepcopy(self._state())
-                if before.metrics.updates:
+            if self.progress.validated_update < self.progress.update:
+                self._save_interim()  # a longer training goes on from here
+                if self.interval.state.updates:
                     self._log_updates(bar)
-                self._validate(before)
-        (limit, _, most), advice = reason.partition("="), ""
-        if most and self.progress.best_update >= 0.9 * self.progress.update:
-            reason, longer = f"{reason}, best near the end", f"training.{limit}={2 * int(most)}"
-            advice = f"; to train longer, run the same command with {longer}"
-            if self.config.training.optimizer.schedule == "linear":  # the old run cannot go on
-                advice += f" {shlex.quote(f'name={self.config.name}-longer')}"
+                self._validate(last=True)
+        if reason.startswith("max_") and self.progress.best_update >= 0.9 * self.progress.update:
+            reason += ", best near the end"  # a larger limit would help
         self._write_record("finished", reason)
         log.info(
-            f"Training ended after {self.progress.update} updates ({reason}{advice}); best "
-            f"checkpoint (update {self.progress.best_update}): {self.folder.best}"
+            f"Training ended after {self.progress.update} updates ({reason}); best checkpoint "
+            f"(update {self.progress.best_update}): {self.folder.best}"
         )
         (number,) = self.group.maximum(self.interruption.received or 0)
         if number:  # too late to stop this training, but the next stage must not begin
@@ -223,13 +199,9 @@ class Trainer:
             self.record.earlier_commits = earlier_commits(before, self.record.git_commit)
             self.record.parent = before.parent
             log.info("Resuming %s from update %d.", self.folder.path, self.progress.update)
-            changes = [
-                f"{name} {now} (was {was})"
-                for name, now in self.conditions.items()
-                if (was := state.conditions.get(name)) != now
-            ]
-            if changes:
-                what = ", ".join(changes)
+            was, now = state.conditions, self.conditions
+            if changed := [f"{k} {now[k]} (was {was.get(k)})" for k in now if was.get(k) != now[k]]:
+                what = ", ".join(changed)
                 log.warning("Resuming with %s: results may not be bit-identical.", what)
         elif self.config.training.init_from is not None:
             parent = load_parent(self.config)
@@ -242,21 +214,15 @@ class Trainer:
         )
         self.metrics.rewind(progress.update - unlogged, progress.validated_update)
         self.nonfinite.rewind(progress.update, progress.validated_update)
-        if self.group.is_first and (logger := self.config.training.logger) != "none":
-            from seq2seq.training.tracking import start_tracker
-
-            settings = identity(asdict(self.config))
-            self.metrics.tracker = start_tracker(
-                logger, self.folder.path, settings, progress.update
-            )
+        if self.group.is_first and self.config.training.logger != "none":
+            self.metrics.tracker = start_tracker(self.folder, progress.update)
 
     # -- one epoch, one update -------------------------------------------------------------------
 
     def _train_epoch(self, bar: tqdm) -> None:
-        """Make the epoch's remaining updates; validate, log and save when due; stop at a limit."""
+        """Make the epoch's remaining updates; log, validate and save when due; stop at a limit."""
         training, progress = self.config.training, self.progress
         updates = self._updates(progress.epoch)
-        progress.position %= len(updates)  # an altered checkpoint may point past the end
         for batches in updates[progress.position :]:
             self.learning_rate.apply(progress.update + 1)
             self._update(batches)
@@ -264,12 +230,10 @@ class Trainer:
             epoch_ends = progress.position == len(updates)
             every = training.validate_every
             validates = progress.update % every == 0 if every else epoch_ends
-            logs = progress.update % training.log_every == 0
-            if logs or validates or epoch_ends:
+            if progress.update % training.log_every == 0 or validates or epoch_ends:
                 self._log_updates(bar)
             if epoch_ends:
-                progress.epoch += 1
-                progress.position = 0
+                progress.epoch, progress.position = progress.epoch + 1, 0
                 if progress.epoch in training.keep_epochs:
                     self._save(self.folder.epoch(progress.epoch))
             if validates:
@@ -304,11 +268,11 @@ class Trainer:
         # On a GPU, recorded graphs add to these gradient tensors, so the tensors must stay.
         self.optimizer.zero_grad(set_to_none=self.device.type == "cpu")
         self.progress.update += 1
-        self.average.add(self.progress.update)
         self.progress.position += 1
         self.progress.target_tokens += tokens
-        self.progress.most_stale = max(self.progress.most_stale, self.progress.stale)
-        self.interval.add(self.progress.update, Update(likelihood, norm, taken, tokens), pairs)
+        self.average.add(self.progress.update)
+        made = Update(self.progress.update, pairs, likelihood, norm, taken, tokens)
+        self.interval.pending.append(made)
 
     def _updates(self, epoch: int) -> list[list[np.ndarray]]:
         """Return the batches of an epoch, grouped into updates."""
@@ -318,12 +282,11 @@ class Trainer:
 
     # -- validation, checkpoints -----------------------------------------------------------------
 
-    def _validate(self, before: TrainingState | None = None) -> None:
+    def _validate(self, last: bool = False) -> None:
         """Validate and save a checkpoint; if the metric improved, also save it as the best one.
 
-        If training ended between two validations, ``before`` is the state before this validation.
-        The newest checkpoint gets this state. If the metric improved, the earlier best checkpoint
-        is set aside. So if limits grow, training continues as if it had not ended.
+        The ``last`` validation may lie between two others. A longer training does not make it, and
+        so continues from the state before it, with the best checkpoint before it.
         """
         progress, metric = self.progress, self.config.training.early_stopping_metric
         with self.average.in_model():
@@ -332,11 +295,10 @@ class Trainer:
             raise UserError(
                 f"The dev loss is {validation.loss} after update {progress.update}; {ADVICE}"
             )
-        progress.validated_update = progress.update
         value, best = getattr(validation, metric), progress.best_metric
         improved = best is None or (value < best if metric == "loss" else value > best)
-        if before is None:
-            progress.stale += 1
+        progress.validated_update = progress.update
+        progress.stale += not last
         if improved:
             progress.best_metric, progress.best_update, progress.stale = value, progress.update, 0
         progress.seconds = time.monotonic() - self._started
@@ -346,21 +308,20 @@ class Trainer:
         text = f"{validation}{' (best)' if improved else ''}{examples}"
         log.info("update %d, epoch %.2f: %s", progress.update, self._epochs_done(), text)
         if improved:
-            if before and self.group.is_first:
+            if last and self.group.is_first:
                 self.folder.set_best_aside()
             self._save(self.folder.best)
-        self._save(self.folder.checkpoint(progress.update), before)
-        self._saved = time.monotonic()
+        if not last:
+            self._save(self.folder.checkpoint(progress.update))
         self._write_record("running")
+        self._saved = time.monotonic()
         self.interval = IntervalMetrics()  # so that validation does not count as training time
 
-    def _state(self) -> TrainingState:
+    def _save(self, folder: Path) -> None:
         self._fetch_metrics()
         self.progress.seconds = time.monotonic() - self._started
-        return TrainingState(self.progress, self.interval.state, self.conditions)
-
-    def _save(self, folder: Path, state: TrainingState | None = None) -> None:
-        self.checkpoints.save(folder, state or self._state())
+        state = TrainingState(self.progress, self.interval.state, self.conditions)
+        self.checkpoints.save(folder, state)
 
     def _save_interim(self) -> None:
         self._save(self.folder.checkpoint(self.progress.update, interim=True))
@@ -379,23 +340,17 @@ class Trainer:
     # -- logs and records ------------------------------------------------------------------------
 
     def _fetch_metrics(self) -> None:
-        """Fetch the metrics; log skipped updates; UserError if too many updates were skipped."""
-        if not (skipped := self.interval.fetch()):
-            return
-        lines = self.data.train.line_numbers
-        for update, pairs in skipped:
-            self.nonfinite.add({"update": update, "lines": lines[pairs].tolist()})
-        log.warning(
-            f"Skipped {len(skipped)} update(s) because loss or gradient was not finite; "
-            f"{self.nonfinite.path} lists the line numbers of their training pairs."
-        )
-        self.progress.nonfinite += len(skipped)
-        if self.progress.nonfinite > MOST_NONFINITE:
-            raise UserError(
-                f"{self.progress.nonfinite} updates had a loss or gradient that is not finite, "
-                f"more than {MOST_NONFINITE} ({self.nonfinite.path} lists the line numbers of "
-                f"their training pairs); {ADVICE}"
+        """Fetch the metrics; report skipped updates, and refuse too many of them."""
+        for update in self.interval.fetch():
+            lines = self.data.train.line_numbers[update.pairs].tolist()
+            self.nonfinite.add({"update": update.number, "lines": lines})
+            self.progress.nonfinite += 1
+            log.warning(
+                f"Skipped update {update.number} because its loss or gradient was not finite; "
+                f"{self.nonfinite.path} lists the line numbers of its training pairs."
             )
+        if self.progress.nonfinite > MOST_NONFINITE:
+            raise UserError(f"{self.progress.nonfinite} updates were not finite; {ADVICE}")
 
     def _log_updates(self, bar: tqdm) -> None:
         if time.monotonic() - self._returned > RETURN_SECONDS:

@@ -20,7 +20,6 @@ from seq2seq.evaluation.scores import bleu, bleu_counts, bucket_members, perplex
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.loss import batch_loss
 
-GREEDY = DecodingConfig(beam=1)
 BATCH = 128
 """Number of sentences whose loss is computed together; changes only the speed."""
 
@@ -32,11 +31,11 @@ class Validation:
     loss: float
     """Negative log-likelihood per target token in nats, without smoothing."""
     perplexity: float | None
-    """Perplexity; None if it is too large for a float."""
+    """None if it is too large for a float."""
     bleu: float | None
     """BLEU of greedy search on the first dev_bleu_sentences sentences; None without sentences."""
     bleu_by_length: dict[str, float]
-    """Bucket of source length -> BLEU; empty buckets are left out."""
+    """Bucket of source length -> BLEU."""
 
     def __str__(self) -> str:
         text = f"dev loss {self.loss:.4f}, perplexity {self.perplexity or math.inf:.2f}"
@@ -70,8 +69,7 @@ class Validator:
         bleu_counts([""], [""], tokenize=self.scoring.tokenize)  # fails now if a package is missing
         self.shown = [by_length[count * part // 10] for part in (1, 5, 9) if count]
         self.examples: list[str] = []
-        """Lines for the log: the hypotheses of a short, a medium and a long source in the last
-        validation. Only the lines of the first validation also hold the references."""
+        """Hypotheses of a short, a medium and a long source; the first time with references."""
         self.translator = Translator.of_parts(
             self.model,
             source=data.source,
@@ -97,19 +95,17 @@ class Validator:
             if name == "hypothesis" or not self.examples
         ]
         counts = bleu_counts(hypotheses, self.references, tokenize=self.scoring.tokenize)
-        sums = {words: counts[of].sum(axis=0) for words, of in self.members.items() if of.any()}
-        by_length = {words: float(bleu(of)) for words, of in sums.items()}
+        members = {words: of for words, of in self.members.items() if of.any()}
+        by_length = {words: float(bleu(counts[of].sum(axis=0))) for words, of in members.items()}
         return Validation(loss, perplexity(loss), float(bleu(counts.sum(axis=0))), by_length)
 
     @torch.no_grad()
     def _likelihoods(self, batches: Sequence[Int[np.ndarray, "_"]]) -> list[float]:
-        likelihoods = []
-        for indices in batches:
-            batch = collate(self.data.valid, indices)
-            with mixed_precision(self.device, self.precision):
-                loss = batch_loss(self.model, batch.to(self.device), smoothing=0.0)
-            likelihoods.append(loss.negative_log_likelihood)
-        return [float(likelihood) for likelihood in likelihoods]  # waits for the GPU only here
+        collated = (collate(self.data.valid, indices).to(self.device) for indices in batches)
+        with mixed_precision(self.device, self.precision):
+            losses = [batch_loss(self.model, batch, smoothing=0.0) for batch in collated]
+        return [float(one.negative_log_likelihood) for one in losses]  # waits for the GPU only here
 
     def _translations(self, sources: Sequence[str]) -> list[str]:
-        return [h.text for h in self.translator.translate(list(sources), GREEDY)]
+        greedy = DecodingConfig(beam=1)
+        return [found.text for found in self.translator.translate(list(sources), greedy)]

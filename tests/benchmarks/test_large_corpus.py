@@ -30,7 +30,7 @@ def test_each_size_is_prepared_and_read_and_leaves_only_figures(tmp_path, monkey
             *("corpus=files", "corpus.source=en", "corpus.target=de"),
             *(f"corpus.directory={tmp_path / 'corpus'}", "batch_size=3", "pairs=[5,20]"),
             *("tokenization.kind=whitespace", "tokenization.vocabulary_size=null"),
-            *("tokenization.workers=1", f"data={tmp_path}", f"output={tmp_path / 'output'}"),
+            *(f"data={tmp_path}", f"output={tmp_path / 'output'}"),
         ],
     )
     table = benchmark_large_corpus(config)

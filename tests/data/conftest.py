@@ -6,11 +6,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 
-class Remote:
+class Remote(ThreadingHTTPServer):
     """Serves ``files``; the first ``busy`` requests are answered with 503."""
 
-    def __init__(self, url):
-        self.url = url
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.files: dict[str, bytes] = {}
         self.busy = 0
         self.requests: list[str] = []
@@ -18,41 +19,29 @@ class Remote:
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
-        remote = self.server.remote
+        remote = self.server
         remote.requests.append(self.path)
-        if remote.busy:
-            remote.busy -= 1  # before the answer: the next request may be here at once
-            self.send_error(503)
+        remote.busy -= 1  # before the answer: the next request may be here at once
+        if remote.busy >= 0 or self.path not in remote.files:
+            self.send_error(503 if remote.busy >= 0 else 404)
             return
-        if self.path not in remote.files:
-            self.send_error(404)
-            return
-        body = remote.files[self.path]
         self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Length", str(len(remote.files[self.path])))
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(remote.files[self.path])
 
     def log_message(self, *args):
         pass
 
 
-@pytest.fixture(scope="session")
-def server():
-    """One server for all tests, so that a list of addresses can be made once."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.url = f"http://127.0.0.1:{server.server_address[1]}"
+@pytest.fixture
+def remote(monkeypatch):
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "*")
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
+    with Remote() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         yield server
         server.shutdown()
         thread.join()
-
-
-@pytest.fixture
-def remote(server, monkeypatch):
-    for name in ("NO_PROXY", "no_proxy"):
-        monkeypatch.setenv(name, "*")
-    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
-    server.remote = Remote(server.url)
-    return server.remote

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from seq2seq.data.vocabulary import LONGEST, SPECIALS, UNK, Vocabulary
+from seq2seq.data.vocabulary import SPECIALS, UNK, Vocabulary
 from seq2seq.errors import UserError
 
-PIECE = st.text(min_size=1, max_size=6).filter(lambda piece: not {*"\0\n"} & {*piece})
+PIECE = st.text(min_size=1, max_size=6).filter(lambda piece: "\n" not in piece)
 COUNTS = st.dictionaries(PIECE | st.sampled_from(SPECIALS), st.integers(1, 50), max_size=30)
 
 
@@ -21,6 +21,7 @@ def test_the_most_frequent_are_kept(counts, size, min_frequency):
         expected = expected[: size - len(SPECIALS)]
     assert vocabulary.pieces == [*SPECIALS, *expected]
     assert vocabulary.counts[len(SPECIALS) :] == [counts[piece] for piece in expected]
+    assert all((piece in vocabulary) == (piece in expected) for piece in [*counts, *SPECIALS])
 
 
 @example(pieces=["a\u00a0b", "c\u2028d", "e\r", "\ufeff", "f\tg", "▁", "\x85", "7"])
@@ -35,10 +36,8 @@ def test_the_file_gives_the_vocabulary_back(tmp_path_factory, pieces):
     assert loaded.encode(pieces) == list(range(4, 4 + len(pieces)))
 
 
-def test_a_malformed_or_missing_file_is_named(tmp_path):
+def test_a_malformed_file_is_named(tmp_path):
     path = tmp_path / "vocabulary.source.tsv"
-    with pytest.raises(UserError, match=str(path)):
-        Vocabulary.load(path)
     head = b"<pad>\t0\n<unk>\t0\n<s>\t0\n</s>\t0\n"
     path.write_bytes(head + b"a\t3\n")
     assert Vocabulary.load(path).pieces[-1] == "a"
@@ -47,11 +46,3 @@ def test_a_malformed_or_missing_file_is_named(tmp_path):
         path.write_bytes(content)
         with pytest.raises(UserError, match=str(path)):
             Vocabulary.load(path)
-
-
-def test_a_word_of_great_length_is_no_piece(tmp_path):
-    words = {"w" * LONGEST: 3, "w" * (LONGEST + 1): 4}
-    assert Vocabulary.from_counts(words).pieces[4:] == ["w" * LONGEST]
-    Vocabulary(["w" * (LONGEST + 1)], [4]).save(tmp_path / "v.tsv")
-    with pytest.raises(UserError, match=r"v\.tsv"):
-        Vocabulary.load(tmp_path / "v.tsv")

@@ -1,4 +1,4 @@
-"""Several models as one: the mean of their probabilities, and what is refused."""
+"""Several models as one: the mean of probabilities, the mean of weights, and what is refused."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from seq2seq.checkpoint import Checkpoint, save_checkpoint
 from seq2seq.config import AttentionConfig, DecodingConfig
 from seq2seq.data.vocabulary import EOS
 from seq2seq.decoding.beam_search import beam_search
-from seq2seq.decoding.decoder_session import DecoderSession, Ensemble, forced_decode
+from seq2seq.decoding.ensemble import Ensemble, forced_decode
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
@@ -33,19 +33,19 @@ def test_a_step_is_the_mean_of_the_models_probabilities_and_weights():
     """The weights of local_p (Luong et al. 2015) do not sum to 1, nor do their means."""
     config = dataclasses.replace(experiment().model, attention=AttentionConfig(kind="local_p"))
     models = [TranslationModel(config, PIECES, PIECES).eval() for _ in range(3)]
-    source, lengths = pad(random_sentences(7))
-    token = torch.randint(4, PIECES, (7,))
-    sessions = [
-        DecoderSession.start(model, source, lengths) for model in (Ensemble(models), *models)
-    ]
+    token, all_of_them = torch.randint(4, PIECES, (7,)), [Ensemble(models), *models]
+    read = [model.encode(*pad(random_sentences(7))) for model in all_of_them]
+    states = [model.init_state(of) for model, of in zip(all_of_them, read, strict=True)]
     for _ in range(2):
         with torch.no_grad():
-            together, *each = [session.step(token) for session in sessions]
+            steps = [m.step(token, *of) for m, *of in zip(all_of_them, states, read, strict=True)]
+        (logits, _, weights), *each = steps
         mean = torch.stack([step.logits.softmax(dim=1) for step in each]).mean(dim=0)
-        torch.testing.assert_close(together.logits.exp(), mean)
+        torch.testing.assert_close(logits.exp(), mean)
         looked = torch.stack([step.weights for step in each]).mean(dim=0)
-        torch.testing.assert_close(together.weights, looked)
+        torch.testing.assert_close(weights, looked)
         assert (looked.sum(dim=1) - 1).abs().max() > 0.01
+        states = [step[1] for step in steps]
 
 
 def test_the_search_of_an_ensemble_maximises_what_forcing_it_scores():
@@ -71,14 +71,14 @@ def test_a_model_that_attends_to_no_word_does_not_thin_the_weights(kind, tmp_pat
     assert alone.attention is None
 
 
-def test_checkpoints_that_do_not_go_together_are_refused(tmp_path):
+def test_checkpoints_of_other_vocabularies_are_refused_but_not_of_other_sizes(tmp_path):
     one, wider = save(tmp_path, 1), save(tmp_path, 2, embedding_dim=12)
     others = codec("de", "eine katze miaut"), codec("nl", "ein hund bellt")
     for seed, target in enumerate(others, start=3):
-        with pytest.raises(UserError, match="target text"):
-            Translator.load([one, save(tmp_path, seed, target=target)], "cpu")
-    ensemble = Translator.load([one, wider], "cpu", "fp32")
+        with pytest.raises(UserError, match="vocabulary"):
+            Translator([one, save(tmp_path, seed, target=target)], "cpu")
+    ensemble = Translator([one, wider], "cpu", "fp32")
     assert ensemble.model.parameter_counts()["total"] == sum(
-        Translator.load(path, "cpu").model.parameter_counts()["total"] for path in (one, wider)
+        Translator(path, "cpu").model.parameter_counts()["total"] for path in (one, wider)
     )
     assert len(ensemble.translate(["a dog", ""])) == 2

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from helpers.tiny_translator import tiny_codec, tiny_translator
+from helpers.small_checkpoint import tiny_codec, tiny_translator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

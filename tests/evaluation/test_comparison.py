@@ -1,21 +1,19 @@
 """Systems side by side: names, order and baselines; rows and gaps that follow from the texts."""
 
 import itertools
-import math
 import random
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.synthetic_translations import evaluated, translated, two_seeds
+from helpers.synthetic_translations import evaluated, two_seeds
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import arrange, compare_systems
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.translations import ReferenceScores, Translations
+from seq2seq.evaluation.translations import Counts, Translations
 from seq2seq.record import EvaluationRecord, Member, TrainingRecord
-from seq2seq.report.tables import half_length_table
 
 SETTINGS = EvaluationConfig(bootstrap=100)
 LENGTHS = {5: 30, 15: 30, 40: 20}
@@ -62,7 +60,7 @@ def test_rows_are_those_of_the_evaluations_and_gaps_their_differences(evaluation
 
 
 def test_the_order_of_the_evaluations_decides_the_default_baseline_alone(evaluations, monkeypatch):
-    monkeypatch.setattr("seq2seq.evaluation.translations.bleu_counts", None)  # counts are read
+    monkeypatch.setattr(Counts, "of", None)  # counts are read
     comparison = compare_systems(evaluations, "fixed", SETTINGS)
     shuffled = random.Random(1).sample(evaluations, 4)
     assert shuffled != evaluations
@@ -193,42 +191,3 @@ def test_config_differences(evaluations):
     assert found(fixed, additive, given) == kinds
     members = [Member(system="additive"), Member(system="fixed")]  # its config is the first one's
     assert found(fixed, named(additive, "both", members=members)) == {}
-
-
-def test_known_bits_are_what_a_system_that_sees_no_source_loses(tmp_path):
-    """One system knows 4 bits of each piece up to 15 words, 1 of those beyond."""
-    texts = translated({5: 110, 15: 110, 35: 110}, lambda n: 0.9)
-    made = evaluated(tmp_path, texts, "made")
-    words = [len(source.split()) for source in texts.sources]
-
-    def run(kind, known, members=()):
-        losses = [(6 - known(n)) * math.log(2) for n in words]
-        whole = [-loss * n for loss, n in zip(losses, words, strict=True)]
-        pieces = [[loss] * n for loss, n in zip(losses, words, strict=True)]
-        scores = ReferenceScores(whole, words, pieces, None, None)
-        config = {"model": {"attention": {"kind": kind}}}
-        said = replace(texts, reference_scores=scores)
-        name = f"ensemble{len(members)}" if members else kind
-        models = [Member(system=system) for system in members]
-        return named(replace(made, texts=said), name, config=config, members=models)
-
-    blind, fixed = run("none", lambda n: 0), run("fixed", lambda n: 4 if n < 20 else 1)
-    none, system = compare_systems([blind, fixed], "none", SETTINGS).systems
-    assert none.known_bits is None
-    assert system.known_bits.short.value == pytest.approx(40)  # of 10 pieces in the mean
-    assert system.known_bits.long.value == pytest.approx(35)
-    half = 15 + 20 * 2 / 3  # from 4 bits at 15 words to 1 at 35
-    assert system.known_bits.half_length.value == pytest.approx(half)
-    (table,) = half_length_table(compare_systems([blind, fixed], "none", SETTINGS))
-    assert table.rows[0][2:] == ["–"] * 3
-    assert table.rows[1][3:] == ["35.0 [35.0, 35.0]", "28.3 [28.3, 28.3]"]
-    (alone,) = compare_systems([fixed], None, SETTINGS).systems
-    assert alone.known_bits is None
-    average = run("none", lambda n: 0, ["none", "none", "none"])
-    assert compare_systems([average, fixed], None, SETTINGS).systems[1].known_bits
-    # An ensemble whose first model alone sees no source does see it.
-    mixed = run("none", lambda n: 2, ["none", "fixed"])
-    assert compare_systems([mixed, fixed], None, SETTINGS).systems[1].known_bits is None
-    three = compare_systems([blind, fixed, mixed], None, SETTINGS).systems
-    bits = {one.name: one.known_bits and one.known_bits.long.value for one in three}
-    assert bits == {"none": None, "fixed": pytest.approx(35), "ensemble2": pytest.approx(70)}

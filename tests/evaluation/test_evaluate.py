@@ -18,15 +18,15 @@ from helpers.synthetic_translations import translated
 from helpers.toy_evaluation import SETTINGS, settings
 
 from seq2seq.checkpoint import load_checkpoint, newest_checkpoints
-from seq2seq.config import DecodingConfig, EvaluateConfig, EvaluationConfig
+from seq2seq.config import DecodingConfig, EvaluationConfig
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.evaluation import evaluate as stage
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.folder import read_evaluation
-from seq2seq.report.findings import findings
 from seq2seq.report.live.contents import evaluated_checkpoint
+from seq2seq.report.tables import notes
 
 
 @pytest.fixture
@@ -76,8 +76,7 @@ def test_several_checkpoints_are_one_system_of_another_name(run, tmp_path, searc
     # Of one training, whose seed and record are thus those of all.
     assert together.record.seed == alone.record.seed
     assert together.record.training == alone.record.training
-    parameters = {part: 2 * n for part, n in alone.record.parameters.items()}
-    assert together.record.parameters == parameters
+    assert together.record.parameters == {p: 2 * n for p, n in alone.record.parameters.items()}
     for place, member in zip((run, last), together.record.members, strict=True):
         state = load_checkpoint(Path(place), torch.device("cpu")).state
         assert member.update == state.progress.update
@@ -95,14 +94,6 @@ def test_an_evaluation_is_scored_again_but_not_translated(run, tmp_path, searche
     (scored,) = evaluate(settings(run, evaluation=other))
     assert [row.words for row in scored.rows] == ["1-3", "4+", "all"]
     assert read_evaluation(scored.directory).rows == scored.rows
-    # A setting of the search that only an earlier version had makes no other evaluation.
-    path = scored.directory / "scores.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["record"]["identity"]["search"]["sample"] = False
-    content["record"]["config"]["decoding"]["sample"] = False
-    path.write_text(json.dumps(content), encoding="utf-8")
-    assert read_evaluation(scored.directory).record.config == scored.record.config
-    assert evaluate(settings(run))[0].texts.hypotheses == first.texts.hypotheses
     # What the run says of itself is brought up to date; without its run, it is kept.
     path = run / "run.json"
     said = json.loads(path.read_text(encoding="utf-8"))
@@ -150,7 +141,7 @@ def test_sources_that_are_translated_in_part_are_counted_and_said(run, tmp_path)
     config = settings(run, **text, decoding=search, output=str(tmp_path / "out"))
     (evaluation,) = evaluate(config)
     assert read_evaluation(evaluation.directory).record.cut_sources == 1
-    found = findings(compare_systems([evaluation], None, SETTINGS))
+    found = notes(compare_systems([evaluation], None, SETTINGS))
     assert any(re.search(r": 1 of \d .*max_pieces", sentence) for sentence in found)
 
 
@@ -174,21 +165,6 @@ def test_a_result_is_never_replaced_by_one_of_something_else(run, other_checkpoi
         with pytest.raises(UserError, match=rf"other {what}.*output="):
             evaluate(second)
         assert {path: path.read_bytes() for path in made.directory.iterdir()} == before
-    named_test = own_text(tmp_path / "c", "test")
-    evaluate(settings(run))
-    with pytest.raises(UserError, match="reference, source"):  # of the corpus's own test set
-        evaluate(settings(run, **named_test))
-    # Elsewhere each of them has its place.
-    (elsewhere,) = evaluate(settings(run, **named_test, output=str(tmp_path / "other")))
-    assert elsewhere.texts.sources == ["a b", "", "c d e"]
-
-
-def test_pieces_that_the_vocabularies_lack_are_counted(run, tmp_path, caplog):
-    texts = own_text(tmp_path, source="a b\na zebra c\nc d e\n")
-    (tmp_path / "own.ref").write_text("B A\nC A\nDEER D C\n", encoding="utf-8")
-    with caplog.at_level("INFO"):
-        evaluate(settings(run, output=str(tmp_path), **texts))
-    assert "own: the model's vocabularies lack 13%" in caplog.messages[0]
 
 
 def test_the_training_text_is_neither_read_nor_needed(run, tmp_path):
@@ -197,20 +173,20 @@ def test_the_training_text_is_neither_read_nor_needed(run, tmp_path):
         (folder / f"train.{side}").write_bytes(b"\xff")  # no text
     config = settings(run, directory=str(folder), output=str(tmp_path / "out"))
     assert evaluate(config)[0].overall.sentences == 100
-    with pytest.raises(UserError, match=r"test_sets=dev .* test"):
-        evaluate(settings(run, test_sets=["dev"]))
 
 
-def test_more_texts_are_test_sets_of_their_own(run, tmp_path):
+def test_more_texts_are_test_sets_of_their_own(run, tmp_path, caplog):
     corpus = load_checkpoint(run / "checkpoints" / "best", torch.device("cpu")).config.corpus
-    for language, text in ((corpus.source, "a b c\n"), (corpus.target, "c b a\n")):
+    for language, text in ((corpus.source, "a b z\n"), (corpus.target, "Z B A\n")):
         (tmp_path / f"news.{language}").write_text(text * 3)
     texts = {"news": str(tmp_path / "news")}
-    both = evaluate(settings(run, output=str(tmp_path / "out"), test_texts=texts))
+    with caplog.at_level("INFO"):
+        both = evaluate(settings(run, output=str(tmp_path / "out"), test_texts=texts))
     assert [evaluation.directory.name for evaluation in both] == ["test-greedy", "news-greedy"]
+    assert "news: the model's vocabularies lack 67%" in caplog.text
     (alone,) = evaluate(settings(run, output=str(tmp_path), test_texts=texts, test_sets=[]))
     assert alone.texts == both[1].texts
-    for name, path in (("test", "news"), ("a/b", "news"), ("olds", "olds")):
+    for name, path in (("test", "news"), ("olds", "olds")):
         with pytest.raises(UserError, match=name):
             evaluate(settings(run, test_texts={name: str(tmp_path / path)}))
 
@@ -243,14 +219,14 @@ def test_given_translations_are_scored_without_a_model(tmp_path):
     for name, lines in columns:
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     given = {key: str(tmp_path / name) for key, name in files.items()}
-    given |= {"checkpoint": None, "system": "phrases", "output": str(tmp_path / "others")}
+    given |= {"checkpoint": None, "system": "moses", "output": str(tmp_path / "others")}
     config = settings(tmp_path, **given)
     (evaluation,) = evaluate(config)
-    assert evaluation.directory == tmp_path / "others" / "test.en-phrases"
+    assert evaluation.directory == tmp_path / "others" / "test.en-moses"
     assert evaluation.texts.hypotheses == texts.hypotheses
     assert evaluation.overall.loss is evaluation.overall.capped is None
     record = evaluation.record
-    assert (record.system, record.test_set, record.search) == ("phrases", "test.en", "given")
+    assert (record.system, record.test_set, record.search) == ("moses", "test.en", "given")
     assert record.experiment is record.seed is None
     (other,) = evaluate(dataclasses.replace(config, system="marian"))
     assert other.directory.name == "test.en-marian"
@@ -258,19 +234,14 @@ def test_given_translations_are_scored_without_a_model(tmp_path):
     (tmp_path / "out.de").write_bytes((tmp_path / "test.de").read_bytes())
     assert evaluate(config)[0].overall.bleu == pytest.approx(100)
     another = dataclasses.replace(config, hypotheses=str(tmp_path / "out2.de"))
-    for content, said in (
-        ("x\n" * 15, "output="),
-        ("one line\n", r"test\.en .* 15 .*out2\.de .* 1;"),
-    ):
+    for content, said in (("x\n" * 15, "output="), ("one line\n", r"test\.en .*out2\.de")):
         (tmp_path / "out2.de").write_text(content)
         with pytest.raises(UserError, match=said):
             evaluate(another)
     os.mkfifo(tmp_path / "pipe")  # its second reader would find nothing
     for key in files:
-        with pytest.raises(UserError, match=f"^{key}=.* is a pipe"):
+        with pytest.raises(UserError, match=f"^{key}="):
             evaluate(dataclasses.replace(config, **{key: str(tmp_path / "pipe")}))
-        with pytest.raises(UserError, match=f"^{key}=.* is a folder"):
-            evaluate(dataclasses.replace(config, **{key: str(tmp_path)}))
 
 
 def test_text_that_is_still_in_pieces_is_pointed_out(tmp_path, caplog):
@@ -297,6 +268,7 @@ def test_text_that_is_still_in_pieces_is_pointed_out(tmp_path, caplog):
 
 
 def test_learned_sources_are_found_in_every_test_set_and_told_of_once(run, tmp_path, caplog):
+    caplog.set_level("INFO")
     learned = (run.parents[3] / "corpus" / "train.source").read_text().splitlines()[:4]
     (tmp_path / "mine.source").write_text("\n".join([*learned, "new words"]).upper())
     (tmp_path / "mine.target").write_text("x\n" * 5)
@@ -352,21 +324,3 @@ def test_sacrebleus_command_scores_the_stored_texts_alike(tmp_path, language):
     (tmp_path / names[2]).write_text("\n" * len(columns[0]), encoding="utf-8")
     with pytest.raises(UserError, match=r"Line 1 of .*src\.en"):
         evaluate(settings(tmp_path, **given, **{**subject, "output": str(tmp_path / "blank")}))
-
-
-@pytest.mark.parametrize("key", ["source", "reference", "hypotheses"])
-def test_a_file_that_is_not_there_is_named_with_its_setting(run, tmp_path, key):
-    (tmp_path / "text.en").write_text("a\n")
-    files = dict.fromkeys(("source", "reference", "hypotheses"), str(tmp_path / "text.en"))
-    given = {**files, "checkpoint": None, "system": "other", key: str(tmp_path / "nofile.en")}
-    config = settings(run, **given, output=str(tmp_path / "out"))
-    with pytest.raises(UserError, match=rf"^{key}=.*nofile\.en"):
-        evaluate(config)
-
-
-def test_the_name_of_what_wrote_a_file_needs_the_file_and_no_slash():
-    files = {"hypotheses": "a", "source": "b", "reference": "c", "output": "d"}
-    for given in ({"checkpoint": "a", "system": "marian"}, {**files, "system": "marian/2"}):
-        with pytest.raises(UserError, match="system=marian"):
-            EvaluateConfig(**given)
-    assert EvaluateConfig(**files, system="marian").system == "marian"

@@ -4,9 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sacrebleu
-from helpers.synthetic_translations import translated
+from helpers.synthetic_translations import evaluated, translated
+from sacrebleu.metrics import TER
 
 from seq2seq.config import EvaluationConfig
+from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.evaluation.lengths import (
     ENDS,
     ScoreRow,
@@ -16,7 +18,7 @@ from seq2seq.evaluation.lengths import (
     score_rows,
     with_intervals,
 )
-from seq2seq.evaluation.scores import bucket_members, source_lengths
+from seq2seq.evaluation.scores import METRICS, Metric, bucket_members, signatures, source_lengths
 from seq2seq.evaluation.translations import Counts, ReferenceScores, Translations
 
 SETTINGS = EvaluationConfig(bootstrap=200)
@@ -92,10 +94,8 @@ def test_a_score_is_the_mean_over_seeds():
         ours = [rows[words] for rows in each]
         if row.sentences:
             assert row.by_seed == [one.bleu for one in ours]
-            for field in ("bleu", "chrf", "brevity_ratio", "unpenalised"):
-                assert getattr(row, field) == pytest.approx(
-                    np.mean([getattr(one, field) for one in ours])
-                )
+            for key in (*METRICS, "brevity_ratio", "unpenalised"):
+                assert row.scores[key] == pytest.approx(np.mean([one.scores[key] for one in ours]))
             assert row.bleu_low <= row.bleu <= row.bleu_high
 
 
@@ -118,11 +118,7 @@ def test_buckets_add_up_to_the_test_set_with_empty_sources_in_the_first():
 def scored_references(**changes: object) -> Translations:
     """Sentences of 4, 4, 15, 15 and 0 words; the last is blank and has no pieces."""
     said = ReferenceScores(
-        log_probabilities=[-8.0, -1.5, -30.0, -2.25, None],
-        pieces=[5, 6, 16, 17, 0],
-        piece_losses=[[]] * 5,
-        entropy=None,
-        off_diagonal=None,
+        log_probabilities=[-8.0, -1.5, -30.0, -2.25, None], pieces=[5, 6, 16, 17, 0]
     )
     texts = translated({4: 2, 15: 2, 0: 1}, lambda length: 0.9)
     return replace(texts, reference_scores=replace(said, **changes))
@@ -144,3 +140,27 @@ def test_an_infinite_loss_is_not_averaged_away():
     assert rows["11-20"].loss == pytest.approx(20030 / 33)
     huge = scored_references(log_probabilities=[-8.0, -1.0, -30.0, -40000.0, None])
     assert scored(huge)["11-20"].perplexity is None
+
+
+def ter_counts(hypotheses, *references, **_):
+    """Edits and mean length of the references, of each sentence."""
+    lines = zip(hypotheses, *references, strict=True)
+    found = [TER().sentence_score(said, meant) for said, *meant in lines]
+    return np.array([[one.num_edits, one.ref_length] for one in found])
+
+
+def test_a_further_metric_is_one_entry(tmp_path, monkeypatch):
+    """It is counted, stored, read, and scored, in evaluations from before it, too."""
+    texts = translated({4: 6, 15: 5}, lambda length: 0.8)
+    before = evaluated(tmp_path / "before", texts, "old")
+    metric = Metric(
+        "TER", 2, ter_counts, lambda sums: 100 * sums[..., 0] / sums[..., 1], lambda _: TER()
+    )
+    monkeypatch.setitem(METRICS, "ter", metric)
+    signatures.cache_clear()
+    expected = TER().corpus_score(texts.hypotheses, texts.all_references)
+    made = evaluated(tmp_path / "after", texts, "new")
+    for one in (made, read_evaluation(made.directory), read_evaluation(before.directory)):
+        assert one.overall.scores["ter"] == pytest.approx(expected.score)
+        assert one.counts.signatures["TER"].startswith("nrefs:1|")
+    signatures.cache_clear()

@@ -1,7 +1,6 @@
 """The loss of references against training's own, one sentence at a time."""
 
 import logging
-import math
 
 import pytest
 import torch
@@ -9,12 +8,7 @@ import torch
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.vocabulary import BOS, EOS
 from seq2seq.decoding.translator import Translator
-from seq2seq.evaluation.references import (
-    attention_entropy,
-    draw_maps,
-    off_diagonal,
-    score_references,
-)
+from seq2seq.evaluation.references import draw_maps, score_references
 from seq2seq.evaluation.translations import AttentionMap, Translations
 from seq2seq.model.translation import TranslationModel
 
@@ -94,41 +88,6 @@ def looks(translator: Translator, source: str, target: str) -> torch.Tensor:
         return model.decoder(embedded, encoded)[1][0]
 
 
-def test_attention_is_as_wide_and_as_far_from_the_diagonal_as_counted_by_hand(translator):
-    found = score_references(translator, SOURCES, REFERENCES, 2)
-    for line, (source, reference) in enumerate(zip(SOURCES, REFERENCES, strict=True)):
-        if not source or not reference:
-            assert found.entropy[line] is found.off_diagonal[line] is None
-            assert found.piece_losses[line] == []
-            continue
-        weights = looks(translator, source, reference).tolist()
-        entropy = distance = 0.0
-        for t, row in enumerate(weights):
-            for s, weight in enumerate(row):
-                entropy -= weight * math.log(weight) / len(weights)
-                there, here = s / (len(row) - 1), t / (len(weights) - 1)
-                distance += weight * abs(there - here) / len(weights)
-        assert found.entropy[line] == pytest.approx(entropy, abs=1e-5)
-        assert found.off_diagonal[line] == pytest.approx(distance, abs=1e-5)
-        assert len(found.piece_losses[line]) == found.pieces[line]
-        total = sum(found.piece_losses[line])
-        assert total == pytest.approx(-found.log_probabilities[line], abs=1e-3)
-
-
-def test_the_two_measures_know_their_extremes():
-    monotone, everywhere = torch.eye(50), torch.full((50, 50), 1 / 50)
-    assert attention_entropy(monotone) == 0
-    assert off_diagonal(monotone) == 0
-    assert attention_entropy(everywhere) == pytest.approx(math.log(50))
-    assert off_diagonal(everywhere) == pytest.approx(1 / 3, abs=0.01)
-    assert off_diagonal(monotone.flip(0)) == pytest.approx(50 / 98)
-    assert off_diagonal(torch.ones(1, 1)) == 0
-    # Weights that do not sum to 1, as those of local_p, count by their shares; all 0 look nowhere.
-    for measure in (attention_entropy, off_diagonal):
-        assert measure(0.3 * everywhere) == pytest.approx(measure(everywhere))
-        assert measure(torch.zeros(4, 6)) == 0
-
-
 def test_a_map_shows_where_the_model_looked_for_each_word_of_a_hypothesis(translator):
     hypotheses = ["C B", "A", "", "E", "G G"]
     maps = draw_maps(translator, Translations(SOURCES, REFERENCES, hypotheses, []), {4, 2, 1, 0}, 2)
@@ -140,9 +99,6 @@ def test_a_map_shows_where_the_model_looked_for_each_word_of_a_hypothesis(transl
         torch.testing.assert_close(torch.tensor(one.weights), expected, atol=1e-4, rtol=0)
 
 
-def test_a_model_that_does_not_attend_has_neither_maps_nor_measures(translator, monkeypatch):
+def test_a_model_that_does_not_attend_has_no_maps(translator, monkeypatch):
     monkeypatch.setattr(type(translator.model), "attends", False)
-    found = score_references(translator, SOURCES, REFERENCES, 2)
-    assert found.entropy is found.off_diagonal is None
-    assert any(found.piece_losses)
     assert map_of(translator, "a", "A") == []

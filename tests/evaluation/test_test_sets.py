@@ -2,7 +2,6 @@
 
 import dataclasses
 import shutil
-from pathlib import Path
 
 import pytest
 from helpers.reversal import reversal_experiment, write_reversal_corpus
@@ -10,7 +9,6 @@ from helpers.small_training import train
 from helpers.toy_evaluation import settings
 from helpers.wmt14 import stand_in
 
-from seq2seq.config import TrainConfig
 from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
 from seq2seq.evaluation.evaluate import evaluate
@@ -33,23 +31,17 @@ def test_a_test_set_of_sacrebleu_is_fetched_once_and_scored(run, tmp_path, monke
     assert again.texts == public.texts
 
 
-@pytest.mark.parametrize(
-    ("name", "names"),
-    [
-        ("wmt14/ful", r"test_sets=wmt14/ful .* en-de; valid, nearest first: test, wmt14/full,"),
-        ("wmt21/dev", r"test_sets=wmt21/dev .* en-de"),  # of other languages
-    ],
-)
-def test_another_name_is_refused(run, tmp_path, monkeypatch, name, names):
+@pytest.mark.parametrize("name", ["wmt14/ful", "wmt21/dev"])  # the second: of other languages
+def test_another_name_is_refused(run, tmp_path, monkeypatch, name):
     stand_in(tmp_path, monkeypatch, *LINES)
-    with pytest.raises(UserError, match=names):
+    with pytest.raises(UserError, match=f"test_sets={name} "):
         evaluate(settings(run, output=str(tmp_path), test_sets=[name]))
 
 
 def test_what_cannot_be_fetched_is_one_sentence(run, tmp_path, monkeypatch):
     archive = stand_in(tmp_path, monkeypatch, *LINES)
     kept = shutil.copy(archive, tmp_path / "kept.tgz")
-    for content, names in ((None, "No such file"), (b"no archive", "checksum.*delete .*wmt14")):
+    for content, names in ((None, "No such file"), (b"no archive", "delete .*wmt14")):
         archive.unlink(missing_ok=True)
         if content:
             archive.write_bytes(content)
@@ -60,38 +52,20 @@ def test_what_cannot_be_fetched_is_one_sentence(run, tmp_path, monkeypatch):
     assert len(evaluate(settings(run, output=str(tmp_path / "out"), test_sets=["wmt14"]))) == 1
 
 
-def without(part: str, tmp_path: Path) -> tuple[TrainConfig, Path]:
-    """A training whose ``part``, valid or test, is split off; its text is in ``corpus``."""
-    for path in write_reversal_corpus(tmp_path / "corpus").glob(f"{part}.*"):
+def test_text_that_was_trained_on_is_told_of_after_its_split_has_changed(tmp_path, caplog):
+    """Another text is split otherwise: sentences of the old training part are then test text."""
+    folder, data = write_reversal_corpus(tmp_path / "corpus"), tmp_path / "data"
+    for path in folder.glob("test.*"):
         path.unlink()
     config = reversal_experiment(tmp_path, max_updates=1)
-    corpus = dataclasses.replace(config.corpus, **{f"{part}_pairs": 20})
-    return dataclasses.replace(config, corpus=corpus), tmp_path / "corpus"
-
-
-def test_no_sentence_of_the_training_is_tested_after_its_text_has_changed(tmp_path):
-    """Another text is split otherwise: sentences of the old training part are then test text."""
-    (config, folder), data = without("test", tmp_path), tmp_path / "data"
+    config.corpus = dataclasses.replace(config.corpus, test_pairs=20)
     run = train(config).path
     subject = {"data": str(data), "output": str(tmp_path / "out")}
-    for moved in (None, str(folder)):  # as evaluate does, and reproduce
-        assert evaluate(settings(run, directory=moved, data=str(data)))[0].overall.sentences == 20
-    (split,) = (path for path in (data / "corpora" / "files").iterdir() if path.is_dir())
+    assert evaluate(settings(run, data=str(data)))[0].overall.sentences == 20
+    assert "training text" not in caplog.text
     for path in folder.glob("train.*"):
         lines = path.read_text().splitlines(keepends=True)
         path.write_text("".join(lines[100:]))
     prepare(config.corpus, config.tokenization, data)
-    for moved in (None, str(folder)):
-        with pytest.raises(UserError, match=r"training text .* directory=FOLDER"):
-            evaluate(settings(run, directory=moved, **subject))
-    (kept,) = evaluate(settings(run, directory=str(split), **subject))
-    assert kept.overall.sentences == 20
-
-
-def test_test_files_of_ones_own_stay_when_only_the_training_text_has_changed(tmp_path):
-    (config, folder), data = without("valid", tmp_path), tmp_path / "data"
-    run = train(config).path
-    for path in folder.glob("train.*"):
-        path.write_text(path.read_text() * 2)
-    prepare(config.corpus, config.tokenization, data)
-    assert evaluate(settings(run, data=str(data)))[0].overall.sentences
+    evaluate(settings(run, **subject))
+    assert "training text" in caplog.text

@@ -101,7 +101,7 @@ def arguments(operation, sizes, narrow, wide=torch.float32, scale=1.0):
 def run(operations, operation, given, device="cpu"):
     """All of ``operation``'s arrays, and its results, after a call with copies of ``given``."""
     copies = {n: copied(x, device) if torch.is_tensor(x) else x for n, x in given.items()}
-    result = getattr(operations, operation)(**copies)
+    result = getattr(operations, operation)(*copies.values())
     after = {n: whole(x).cpu() for n, x in copies.items() if torch.is_tensor(x)}
     return after | ({} if result is None else {n: x.cpu() for n, x in result._asdict().items()})
 

@@ -1,4 +1,4 @@
-"""Evaluations with all that a page can show: maps, entropies, losses of pieces, hostile text."""
+"""Evaluations with all that a page can show: maps, losses, hostile text."""
 
 import dataclasses
 import random
@@ -10,7 +10,6 @@ from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
-from seq2seq.report.findings import findings
 from seq2seq.report.page import render_page
 from seq2seq.report.sentences import examples
 from seq2seq.report.tables import bleu_table, growth_table, notes
@@ -29,20 +28,12 @@ def attended(texts: Translations, seed: int, attends: bool = True) -> Translatio
     """The texts with what a model would say of them; all numbers are drawn by ``seed``."""
     luck = random.Random(seed)
     pieces = [len(reference.split()) + 1 for reference in texts.references]
-    losses = [[luck.expovariate(1.0) for _ in range(count)] for count in pieces]
-    entropy = [luck.uniform(0, 2) if count > 1 else None for count in pieces]
-    distance = [luck.uniform(0, 0.4) if count > 1 else None for count in pieces]
+    losses = [luck.expovariate(1.0) * count for count in pieces]
     lines = lines_by_length(texts.sources, SETTINGS, 3)
     maps = [_map(line, texts, luck) for line in lines]
     return dataclasses.replace(
         texts,
-        reference_scores=ReferenceScores(
-            log_probabilities=[-sum(one) for one in losses],
-            pieces=pieces,
-            piece_losses=losses,
-            entropy=entropy if attends else None,
-            off_diagonal=distance if attends else None,
-        ),
+        reference_scores=ReferenceScores([-one for one in losses], pieces),
         maps=maps if attends else [],
     )
 
@@ -89,8 +80,7 @@ def material(root: Path) -> list[Evaluation]:
 
 
 def page_of(comparison: Comparison) -> bytes:
-    figures = {"Another figure": ("What it shows", b"<svg></svg>")}
+    figures = {"Another figure": b"<svg></svg>"}
     tables = [bleu_table(comparison)]
     tables += [growth_table(comparison)] if comparison.gaps else []
-    said = findings(comparison)
-    return render_page(comparison, said, figures, tables, notes(comparison), examples(comparison))
+    return render_page(comparison, figures, tables, notes(comparison), examples(comparison))

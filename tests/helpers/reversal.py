@@ -43,7 +43,7 @@ def reversal_experiment(
         name="reversal",
         system="attention" if kind == "additive" else "no-attention",
         corpus=FilesCorpus(source="en", target="de", directory=str(folder / "corpus")),
-        tokenization=TokenizationConfig(kind="whitespace", workers=1),
+        tokenization=TokenizationConfig(kind="whitespace"),
         model=ModelConfig(
             embedding_dim=16,
             dropout=0.1,

@@ -104,7 +104,7 @@ def serve(path: str) -> list[str]:
     os._exit(0)
 
 
-def sketch(lay_out, prefix="", forms=("png", "svg")) -> dict[str, bytes]:
+def sketch(lay_out, prefix="", forms=("svg",)) -> dict[str, bytes]:
     """Lay out a figure as the program does, but draw nothing: nobody looks at these pictures."""
     from seq2seq.drawing import styled
 

@@ -8,25 +8,34 @@ from helpers.small_model import LENGTHS, SOURCE, SOURCES, TARGET, build, enlarge
 from seq2seq.config.model import ATTENTION_KINDS
 
 KINDS = pytest.mark.parametrize("kind", ATTENTION_KINDS)
+LUONG = {"order": "luong"}
+FEEDING = LUONG | {"input_feeding": True}
 
 
-@KINDS
-@pytest.mark.parametrize(
-    "choices",
-    [
-        {},
-        {"query": "state", "readout": "tanh"},
-        {"layers": 2, "readout": "maxout"},
-        {"order": "luong", "layers": 2, "readout": "tanh"},
-        {"order": "luong", "layers": 2, "input_feeding": True},
-    ],
-    ids=str,
+def covering(*choices):
+    """Two kinds with all choices, each other kind with one, in turn; the rest in the edition."""
+    cases = []
+    for number, kind in enumerate(ATTENTION_KINDS):
+        for place, choice in enumerate(choices):
+            chosen = kind in ("additive", "fixed") or place == number % len(choices)
+            marks = () if chosen else pytest.mark.edition
+            cases.append(pytest.param(kind, choice, marks=marks, id=f"{kind}-{choice}"))
+    return pytest.mark.parametrize(("kind", "choices"), cases)
+
+
+@covering(
+    {},
+    {"query": "state", "readout": "tanh"},
+    {"layers": 2, "readout": "maxout"},
+    LUONG | {"layers": 2, "readout": "tanh"},
+    FEEDING | {"layers": 2},
 )
 def test_a_batch_equals_slow_loops_over_its_sentences(kind, choices):
     """So no sentence is touched by its company, or by padding."""
-    model = enlarge(build(kind, **choices))
-    slow = [slow_decoder(model, kind, *pair) for pair in zip(SOURCES, TARGET.tolist(), strict=True)]
-    for model.decoder.fast in (True, False):
+    models = [enlarge(build(kind, **choices, recurrence=each)) for each in ("fast", "reference")]
+    pairs = zip(SOURCES, TARGET.tolist(), strict=True)
+    slow = [slow_decoder(models[0], kind, *pair) for pair in pairs]
+    for model in models:
         readouts, weights = model(SOURCE, LENGTHS, TARGET)
         logits = model.logits(readouts)
         for row, (expected, looked) in enumerate(slow):
@@ -37,18 +46,11 @@ def test_a_batch_equals_slow_loops_over_its_sentences(kind, choices):
             assert not weights[row, :, read:].any()
 
 
-@KINDS
-@pytest.mark.parametrize(
-    ("layers", "order", "feeding", "autocast"),
-    [
-        *((layers, "bahdanau", False, autocast) for layers in (1, 2) for autocast in (False, True)),
-        *((1, "luong", False, False), (2, "luong", True, False), (2, "luong", True, True)),
-    ],
-)
-def test_steps_equal_forward(kind, layers, order, feeding, autocast):
+@pytest.mark.parametrize("autocast", [False, True])
+@covering({}, {"layers": 2}, LUONG, FEEDING | {"layers": 2})
+def test_steps_equal_forward(kind, choices, autocast):
     """Three hypotheses of each sentence, as search has them: one is the target, at all places."""
-    choices = {"dtype": torch.float32, "input_feeding": feeding}
-    model = enlarge(build(kind, order, layers, **choices)).eval()
+    model = enlarge(build(kind, dtype=torch.float32, **choices)).eval()
     turn = torch.tensor([1, 2, 0, 4, 5, 3, 7, 8, 6])
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=autocast):
         expected = model.logits(model(SOURCE, LENGTHS, TARGET)[0]).float()
@@ -98,14 +100,9 @@ def outputs_and_gradients(autocast=False, widen=1, **choices):
 
 
 @pytest.mark.unchecked
-@KINDS
-@pytest.mark.parametrize(
-    "choices",
-    [
-        *({"layers": 2}, {}, {"query": "state"}, {"dtype": torch.float32}),
-        *({"order": "luong", "layers": 2}, {"order": "luong", "dtype": torch.float32}),
-    ],
-    ids=str,
+@covering(
+    *({"layers": 2}, {}, {"query": "state"}, {"dtype": torch.float32}),
+    *(LUONG | {"layers": 2}, LUONG | {"dtype": torch.float32}),
 )
 def test_the_fast_path_equals_the_plain_loop(kind, choices):
     fast = outputs_and_gradients(kind=kind, **choices, recurrence="fast")
@@ -114,13 +111,10 @@ def test_the_fast_path_equals_the_plain_loop(kind, choices):
     torch.testing.assert_close(fast, plain, atol=tolerance, rtol=tolerance)
 
 
-@KINDS
-@pytest.mark.parametrize("order", ["bahdanau", "luong", "feeding"])
-def test_bfloat16_gradients_stay_within_three_percent_of_exact_ones(kind, order):
+@covering({}, LUONG, FEEDING)
+def test_bfloat16_gradients_stay_within_three_percent_of_exact_ones(kind, choices):
     """Including W_a's at initialization, which plain bfloat16 loses altogether."""
-    choices = {"kind": kind, "dtype": torch.float32, "widen": 8}
-    if order != "bahdanau":
-        choices |= {"order": "luong", "input_feeding": order == "feeding"}
+    choices = choices | {"kind": kind, "dtype": torch.float32, "widen": 8}
     _, exact = outputs_and_gradients(**choices, recurrence="reference")
     _, mixed = outputs_and_gradients(**choices, autocast=True)
     assert mixed.keys() == exact.keys()

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from helpers.chromium import chromium
 from helpers.page_material import SETTINGS, material, page_of
@@ -7,7 +5,6 @@ from helpers.synthetic_translations import evaluated, translated, two_seeds
 
 from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.translations import ReferenceScores
 
 
 @pytest.fixture(scope="session")
@@ -56,12 +53,3 @@ def attending_page(attending) -> bytes:
 def browser(tmp_path_factory):
     with chromium(tmp_path_factory.mktemp("profile")) as driver:
         yield driver
-
-
-@pytest.fixture(scope="session")
-def unscored(tmp_path_factory) -> Comparison:
-    """A system that attends, on three pairs that it cannot score, as the references are blank."""
-    none, texts = [None] * 3, translated({5: 3}, lambda n: 0.9)
-    scores = ReferenceScores(none, [0] * 3, [[]] * 3, none, none)
-    texts = replace(texts, references=[""] * 3, reference_scores=scores)
-    return compare_systems([evaluated(tmp_path_factory.mktemp("u"), texts, "a")], None, SETTINGS)

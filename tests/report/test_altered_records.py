@@ -43,7 +43,7 @@ def whole(folder: Path) -> Path:
     """An evaluation folder with every part."""
     words = translated({3: 2, 12: 1}, lambda n: 0.8)
     maps = [AttentionMap(0, ["a", "b"], ["A"], [[0.25, 0.75]])]
-    scores = ReferenceScores([-7.5] * 3, [2] * 3, [[3.0, 4.5]] * 3, [0.5] * 3, [0.1] * 3)
+    scores = ReferenceScores([-7.5] * 3, [2] * 3)
     columns = {**vars(words), "maps": maps, "reference_scores": scores}
     write_evaluation(folder, Translations(**columns), SETTINGS, from_json(EvaluationRecord, RECORD))
     return folder

@@ -3,21 +3,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.page_material import SETTINGS, attended
+from helpers.page_material import SETTINGS
 from helpers.synthetic_translations import evaluated, translated
 from matplotlib.colors import to_rgba
 
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.translations import AttentionMap
-from seq2seq.report.attention_figure import (
-    LONGEST,
-    MEASURES,
-    attention_figure,
-    choose_maps,
-    focus_figure,
-    mean_by_bucket,
-)
+from seq2seq.report.attention_figure import LONGEST, attention_figure, choose_maps
 
 
 def square(line: int, source: int, hypothesis: int) -> AttentionMap:
@@ -76,35 +69,3 @@ def test_without_lines_of_choice_a_few_are_shown_that_can_be_read(tmp_path):
     # Where all are long, one is better than none.
     long = with_maps(tmp_path / "long", [square(2, 80, 3), square(3, 90, 3)])
     assert [one.line for one in choose_maps(long)] == [2]
-
-
-def test_means_are_over_the_sentences_of_a_bucket_then_over_seeds(tmp_path):
-    seeds = [attended(translated({5: 4, 25: 3}, lambda n: 0.9), seed) for seed in (1, 2)]
-    evaluations = [
-        evaluated(tmp_path / str(seed), texts, "a", seed) for seed, texts in enumerate(seeds)
-    ]
-    comparison = compare_systems(evaluations, None, SETTINGS)
-    for _, _, measure in MEASURES.values():
-        expected = []
-        for length in (5, 15, 25):
-            of_seeds = []
-            for texts in seeds:
-                values = zip(texts.sources, measure(texts.reference_scores), strict=True)
-                known = [v for s, v in values if len(s.split()) == length and v is not None]
-                of_seeds += [sum(known) / len(known)] if known else []
-            expected.append(pytest.approx(np.mean(of_seeds)) if of_seeds else None)
-        assert mean_by_bucket(comparison, comparison.systems[0], measure) == expected
-
-
-def test_a_line_for_each_system_that_attends_through_its_means(attending, comparison, unscored):
-    panels = focus_figure(attending).axes
-    assert [axes.get_ylabel() for axes in panels] == list(MEASURES)
-    for axes, (_, _, measure) in zip(panels, MEASURES.values(), strict=True):
-        lines = {line.get_label(): line for line in axes.lines}
-        for system in attending.systems[1:]:
-            means = [m for m in mean_by_bucket(attending, system, measure) if m is not None]
-            np.testing.assert_allclose(lines[system.name].get_ydata(), means)
-            assert axes.get_ylim()[1] > max(means)
-        assert attending.systems[0].name not in lines
-    assert focus_figure(comparison) is None  # none attends
-    assert focus_figure(unscored) is None

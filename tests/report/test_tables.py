@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from helpers.synthetic_translations import evaluated, translated
 from hypothesis import given
@@ -17,6 +18,7 @@ from seq2seq.report.tables import (
     evaluation_table,
     gap_tables,
     growth_table,
+    half_length_table,
     heading,
     markdown_table,
     notes,
@@ -95,11 +97,22 @@ def test_a_gap_over_few_sentences_is_marked(widths, short, long, marked):
     assert [place for place, cell in enumerate(cells) if "†" in cell] == marked
 
 
+def test_the_half_length_is_read_off_the_curve_of_lengths_with_enough_sentences(comparison):
+    fixed, _ = comparison.systems
+    lengths = zip((5, 12, 25, 31), fixed.buckets, strict=True)
+    words, scores = zip(*((n, row.bleu) for n, row in lengths if not row.few), strict=True)
+    half = np.interp(scores[0] / 2, scores[::-1], words[::-1])
+    assert fixed.half_length.value == pytest.approx(half)
+    (table,) = half_length_table(comparison)
+    assert table.rows[0][1].startswith(f"{half:.1f} [")
+    assert table.rows[1] == ["additive", "∞ [∞, ∞]"]
+
+
 def test_each_other_score_has_a_table(comparison):
     details = {"chrf": 11.0, "brevity_ratio": 3.0, "unpenalised": 44.0}
     details |= {"capped": 5.0, "loss": 1.25}
     systems = [
-        replace(system, rows=[replace(row, **details) for row in system.rows])
+        replace(system, rows=[replace(row, scores=row.scores | details) for row in system.rows])
         for system in comparison.systems
     ]
     tables = detail_tables(replace(comparison, systems=systems))
@@ -113,23 +126,19 @@ def test_each_other_score_has_a_table(comparison):
 
 def test_notes_say_what_applies(comparison, monkeypatch):
     text = " ".join(notes(comparison))
-    for part in (*comparison.signatures.values(), "95%", "means over seeds", "† fewer than 100"):
+    for part in (*comparison.signatures.values(), "95%", "100 resamples", "†: fewer than 100"):
         assert part in text
-    for part in ("empty source", "configurations differ", "One seed", "normalised"):
+    for part in ("differ", "One seed", "max_pieces"):
         assert part not in text
     changed = replace(
         comparison,
-        systems=[replace(system, seeds=[1]) for system in comparison.systems],
-        empty_sources=1,
+        systems=[comparison.systems[0], replace(comparison.systems[1], seeds=[1])],
         config_differences={"model.attention.kind": {"fixed": ["fixed"], "additive": ["dot", 1]}},
     )
-    subwords = {"kind": "sentencepiece", "target_normalization": "identity"}
-    for evaluation in changed.evaluations:
-        monkeypatch.setattr(evaluation.record, "config", {"tokenization": subwords})
-    assert "target by identity" in " ".join(notes(changed))
+    monkeypatch.setattr(comparison.systems[1].first.record, "cut_sources", 3)
     text = " ".join(notes(changed))
-    assert "1 empty source" in text
-    assert "One seed per system; the intervals do not cover seed variance." in text
+    assert "One seed: additive." in text
+    assert "additive: 3 of 350 sources" in text
     assert "`model.attention.kind` (fixed: fixed, additive: dot or 1)" in text
 
 
@@ -156,7 +165,7 @@ def test_latex_has_the_cells_of_the_table_and_nothing_that_latex_obeys():
 
 def test_the_table_of_one_evaluation_has_columns_that_hold_something(tmp_path):
     texts = translated({5: 4, 15: 3}, lambda n: 0.9)
-    said = ReferenceScores([-12.0] * 7, [6] * 7, [[]] * 7, None, None)
+    said = ReferenceScores([-12.0] * 7, [6] * 7)
     settings = EvaluationConfig(bootstrap=100)
     whole = evaluated(tmp_path, replace(texts, reference_scores=said), "x", settings=settings)
     table = evaluation_table(whole)

@@ -14,9 +14,8 @@ from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.evaluate import evaluate
-from seq2seq.report.loss_figure import learning_curves
+from seq2seq.report.learning_curves import learning_curves
 from seq2seq.report.training_runs import (
-    losses_caveat,
     read_training_run,
     training_notes,
     training_runs,
@@ -94,9 +93,6 @@ def test_trainings_are_found_by_their_evaluations(tmp_path):
     assert (live.losses, recorded.losses) == ([2.0], [])
     assert recorded.record.name == "attention, seed 4"
     said = "\n".join(training_notes(comparison, [live, recorded]))
-    assert "ran to their limit" not in said
-    assert "ran to their limit (max_epochs=4)" in "\n".join(training_notes(comparison, [live]))
-    assert "programs: other" in said
     assert "`python scripts/train.py training.precision=fp32`" in said
     assert "Abacus 3, 2 threads" in said
     assert "0123456789" in said
@@ -140,18 +136,19 @@ def test_losses_in_other_pieces_are_said_not_to_compare(tmp_path):
             evaluated(tmp_path / str(n), translated({5: 9}, lambda n: 0.8), f"s{n}", **record)
             for n, record in enumerate(records)
         ]
-        return losses_caveat(compare_systems(evaluations, "s0", EvaluationConfig(bootstrap=100)))
+        compared = compare_systems(evaluations, "s0", EvaluationConfig(bootstrap=100))
+        return any("do not compare" in note for note in training_notes(compared, []))
 
     fixed, additive = ({"model": {"attention": {"kind": kind}}} for kind in ("fixed", "additive"))
     short, long = ({"corpus": {"train_max_words": most, "mirror": "a"}} for most in (30, 50))
-    assert caveat({"config": fixed}, {"config": additive}) == ""
-    assert caveat({"config": {**fixed, **short}}, {"config": {**additive, **short}}) == ""
+    assert not caveat({"config": fixed}, {"config": additive})
+    assert not caveat({"config": {**fixed, **short}}, {"config": {**additive, **short}})
     different = {"config": {**fixed, **long}}, {"config": {**additive, **short}}
-    assert "do not compare" in caveat(*different)
+    assert caveat(*different)
     one, other = ({"training": {"data_sha256": {"train.source": of}}} for of in ("0f", "1f"))
-    assert caveat(one, {"members": [one, one]}, {"search": "given"}) == ""
-    assert "do not compare" in caveat(one, {"members": [one, other]})
-    assert "do not compare" in caveat(one, other)
+    assert not caveat(one, {"members": [one, one]}, {"search": "given"})
+    assert caveat(one, {"members": [one, other]})
+    assert caveat(one, other)
 
 
 def test_what_training_writes_is_what_is_read(tmp_path):

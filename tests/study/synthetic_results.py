@@ -4,9 +4,10 @@ import dataclasses
 
 from groups import BUDGET
 from helpers.synthetic_translations import evaluated, translated
-from packed import Packed
+from packed import LOSSES, Packed
 
 from seq2seq.evaluation.translations import ReferenceScores
+from seq2seq.files import write_json
 
 LENGTHS = {5: 30, 15: 30, 25: 20, 35: 30, 45: 10}
 
@@ -17,13 +18,7 @@ def packed(
     """A system with this quality by length, and this loss per reference piece, in nats."""
     texts = texts or translated(LENGTHS, quality, seed)
     words = [len(source.split()) for source in texts.sources]
-    scores = ReferenceScores(
-        [-count * losses(count) for count in words],
-        words,
-        [[losses(count)] * count for count in words],
-        None,
-        None,
-    )
+    scores = ReferenceScores([-count * losses(count) for count in words], words)
     training = {
         "git_commit": "abc",
         "git_modified": False,
@@ -57,4 +52,5 @@ def packed(
             "corpus": {"train_pairs": 400, "train_max_words": 9},
         },
     )
+    write_json(evaluation.directory / LOSSES, [[losses(count)] * count for count in words])
     return Packed.of(evaluation), evaluation

@@ -4,8 +4,8 @@ import cram
 import pytest
 import torch
 from helpers.reversal import reversal_experiment, write_reversal_corpus
+from helpers.small_checkpoint import SENTENCES, tiny_translator
 from helpers.small_training import train
-from helpers.tiny_translator import SENTENCES, tiny_translator
 
 from seq2seq.decoding.translator import Translator
 
@@ -33,6 +33,15 @@ def test_the_vectors_of_the_encoder_give_what_the_model_gives(fixed):
     texts = cram.Translations(SOURCES, SENTENCES, [""] * 3, [False] * 3)
     said = [one.text for one in translator.translate(SOURCES, beam=1)]
     assert cram.translate(translator, texts, vectors).hypotheses == said
+
+
+def test_losses_of_pieces_add_up_to_the_losses_of_references(fixed):
+    translator, vectors, losses = fixed
+    for given, lines in ((translator, SOURCES), cram.reading(translator, SOURCES, vectors)):
+        found = cram.piece_losses(given, lines, SENTENCES)
+        assert [len(of) for of in found] == [len(given.target.encode(s)) + 1 for s in SENTENCES]
+        sums = torch.tensor([sum(of) for of in found])
+        torch.testing.assert_close(sums, losses, rtol=1e-3, atol=1e-2)
 
 
 @pytest.mark.parametrize("which", ["free", "bounded", "within"])

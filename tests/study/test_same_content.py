@@ -2,7 +2,7 @@
 
 import pytest
 import same_content
-from helpers.tiny_translator import tiny_translator
+from helpers.small_checkpoint import tiny_translator
 
 from seq2seq.config import DecodingConfig
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 import skipped
 import torch
-from helpers.tiny_translator import SENTENCES, save_tiny
+from helpers.small_checkpoint import SENTENCES, save_tiny
 from middle import Trace, Traced, read_traced, write_traced
 
 from seq2seq.config import DecodingConfig
-from seq2seq.decoding.decoder_session import length_caps
+from seq2seq.decoding.beam_search import length_caps
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.significance import Pool
 
@@ -70,7 +70,7 @@ def test_no_translation_ends_early_if_the_end_is_forbidden(tmp_path, beam):
     translator = Translator.load(save_tiny(tmp_path), "cpu", "fp32")
     with torch.no_grad():
         translator.model.output.bias[3] += 200.0  # else it hardly ends
-    forbidding = middle.replace(translator, model=middle.NoEnd.of(translator))
+    forbidding = translator.of_parts(**vars(translator) | {"model": middle.NoEnd.of(translator)})
     search = DecodingConfig(beam=beam)
     for source in SENTENCES:
         pieces = len(translator.source.encode(source))

@@ -33,12 +33,13 @@ from memories import longer_page
 from moment import States
 from packed import RESULTS, read_all, write_all
 from packed import main as pack
+from student import t_quantile
 from synthetic_results import packed
 
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.scores import bleu_counts
-from seq2seq.evaluation.significance import Interval, t_quantile
+from seq2seq.evaluation.significance import Interval
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PUBLISHED = DOCS / "results" / "study"

@@ -14,7 +14,8 @@ from seq2seq.config import (
 from seq2seq.data.batching import collate
 from seq2seq.data.preparation import prepare
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.loss import Gradients, batch_loss
+from seq2seq.training.graphs import Gradients
+from seq2seq.training.loss import batch_loss
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 

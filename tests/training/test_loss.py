@@ -12,15 +12,7 @@ from seq2seq.data.batching import Batch
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.fast.loss import output_loss
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.loss import batch_loss
-
-
-@pytest.fixture
-def model() -> TranslationModel:
-    torch.manual_seed(0)
-    sizes = EncoderConfig(hidden_size=4), AttentionConfig(size=5), DecoderConfig(hidden_size=7)
-    config = ModelConfig(embedding_dim=6, encoder=sizes[0], attention=sizes[1], decoder=sizes[2])
-    return TranslationModel(config, 11, 13).eval()
+from seq2seq.training.loss import batch_loss, smoothed_cross_entropy
 
 
 def make_batch(rows: list[int]) -> Batch:
@@ -36,8 +28,16 @@ def make_batch(rows: list[int]) -> Batch:
     )
 
 
-def test_equals_pytorchs_cross_entropy_over_real_tokens(model):
-    batch = make_batch([0, 1, 2])
+@pytest.mark.parametrize("recurrence", ["fast", "reference"])
+def test_equals_pytorchs_cross_entropy_over_real_tokens(recurrence):
+    torch.manual_seed(0)
+    config = ModelConfig(
+        embedding_dim=6,
+        encoder=EncoderConfig(hidden_size=4),
+        attention=AttentionConfig(size=5),
+        decoder=DecoderConfig(hidden_size=7, recurrence=recurrence),
+    )
+    model, batch = TranslationModel(config, 11, 13).eval(), make_batch([0, 1, 2])
     readouts, _ = model(batch.source, batch.source_lengths, batch.target_input)
     logits = model.logits(readouts)
     logits, output = logits.flatten(0, 1), batch.target_output.flatten()
@@ -85,16 +85,17 @@ def test_the_gradient_is_right_and_honours_the_incoming_one(smoothing, scale, mo
 
 @pytest.mark.parametrize("chunk", [1, 60, 10_000], ids=["a row", "two rows", "all rows"])
 def test_chunks_of_any_size_give_the_same_gradients_in_float32(chunk, monkeypatch):
-    """By the machine's own kernels; even a chunk smaller than a row holds one."""
+    """By the machine's own kernels, as by the plain loss; a chunk holds a row at least."""
     monkeypatch.setattr("seq2seq.model.fast.loss.CHUNK_CELLS", chunk)
     monkeypatch.setattr("seq2seq.model.fast.loss.WORD_BLOCK", 7)
     torch.manual_seed(0)
     leaves = [torch.randn(*shape, requires_grad=True) for shape in ((7, 3), (30, 3), (30,))]
-    targets = torch.randint(1, 30, (7,))
-    logits = functional.linear(*leaves)
-    expected = functional.cross_entropy(logits, targets, reduction="sum", label_smoothing=0.1)
-    losses = output_loss(*leaves, targets, 0.1, 0.5).smoothed, 0.5 * expected
-    found = [torch.autograd.grad(loss, leaves) for loss in losses]
+    targets = torch.randint(0, 30, (7,))
+    targets[3] = PAD
+    plain = smoothed_cross_entropy(functional.linear(*leaves), targets, 0.1, 0.5)
+    losses = output_loss(*leaves, targets, 0.1, 0.5), plain
+    torch.testing.assert_close(*(loss.negative_log_likelihood for loss in losses))
+    found = [torch.autograd.grad(loss.smoothed, leaves) for loss in losses]
     torch.testing.assert_close(*found, atol=1e-6, rtol=1e-5)
 
 

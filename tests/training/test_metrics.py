@@ -8,11 +8,10 @@ import torch
 
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
 
-PAIRS = np.array([3, 1])
 
-
-def made(likelihood: float, norm: float, tokens: int, taken: bool = True) -> Update:
-    return Update(torch.tensor(likelihood), torch.tensor(norm), torch.tensor(taken), tokens)
+def made(number: int, likelihood: float, norm: float, tokens: int, taken: bool = True) -> Update:
+    likelihood, norm, taken = map(torch.tensor, (likelihood, norm, taken))
+    return Update(number, np.array([3, 1]), likelihood, norm, taken, tokens)
 
 
 def test_metrics_rewind_to_an_update_and_survive_damaged_lines(tmp_path):
@@ -30,13 +29,12 @@ def test_metrics_rewind_to_an_update_and_survive_damaged_lines(tmp_path):
 
 def test_an_interval_averages_over_tokens_and_updates_and_leaves_out_skipped_ones():
     interval = IntervalMetrics()
-    interval.add(1, made(float("nan"), float("inf"), 5, taken=False), PAIRS[:1])
-    assert interval.fetch() == [(1, PAIRS[:1])]
+    interval.pending.append(made(1, float("nan"), float("inf"), 5, taken=False))
+    assert [update.number for update in interval.fetch()] == [1]
     assert interval.entry()["loss"] is interval.entry()["gradient_norm"] is None
     interval.started -= 1000
     interval.waited = 250.0
-    interval.add(2, made(30.0, 1.0, 10), PAIRS)
-    interval.add(3, made(60.0, 3.0, 20), PAIRS)
+    interval.pending += [made(2, 30.0, 1.0, 10), made(3, 60.0, 3.0, 20)]
     assert interval.fetch() == interval.fetch() == []
     entry = interval.entry()
     assert (entry["loss"], entry["gradient_norm"], entry["nonfinite"]) == (3.0, 2.0, 1)

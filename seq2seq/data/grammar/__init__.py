@@ -1,14 +1,9 @@
-"""The embedded default corpus: an English-German grammar that writes parallel text, deterministic
-from a seed and of any size.
+"""An English-German grammar that writes parallel text of any size, deterministic from a seed.
 
-The text is tokenised, with one space between tokens, and without capitals at the start of a
-sentence (only names and words that English or German always capitalise). So each word has one form,
-and the tokenizer ``whitespace`` is enough. ``lexicon`` holds the words; ``composer`` builds phrases
-in both languages at once.
-
-Each side determines the other, apart from rare ambiguities, so a perfect translator would reach
-almost 100 BLEU. Words are drawn almost uniformly from large classes, so that the content of a
-sentence grows with its length while the state of a recurrent network does not.
+Tokens have spaces between them, and sentences begin without capitals: each word has one form. Each
+side determines the other, apart from rare ambiguities, so a perfect translator would reach almost
+100 BLEU. Words are drawn almost uniformly from large classes, so that the content of a sentence
+grows with its length while the state of a recurrent network does not.
 """
 
 import dataclasses
@@ -30,7 +25,7 @@ from seq2seq.config import GrammarCorpus
 from seq2seq.data.grammar.composer import Composer, Tokens
 from seq2seq.data.text import LineWriter, TextFolder, word_count
 from seq2seq.errors import UserError
-from seq2seq.files import digest, make_folder
+from seq2seq.files import digest
 
 SHORTEST = 4
 """Number of words of the shortest sentence, full stop included: "the dog sleeps ."."""
@@ -41,14 +36,12 @@ DECAY = 0.96
 
 
 class SentencePair(NamedTuple):
-    """A sentence, its translation, and the links between their words.
-
-    ``links`` are (source position, target position), 0-based in ``text.split()`` units, sorted.
-    """
+    """A sentence and its translation."""
 
     source: str
     target: str
     links: tuple[tuple[int, int], ...]
+    """(Source word, target word) that translate each other, counted from 0, sorted."""
 
     def reversed(self) -> "SentencePair":
         return SentencePair(self.target, self.source, tuple(sorted((j, i) for i, j in self.links)))
@@ -57,8 +50,7 @@ class SentencePair(NamedTuple):
 def sentence(rng: random.Random, words: int, source: str = "en") -> SentencePair:
     """Draw a pair whose English side has exactly ``words`` words (at least 4).
 
-    ``source`` is the language of the source side, en or de; the German side is a tenth longer on
-    average, because of its commas.
+    The German side is a tenth longer on average, because of its commas.
     """
     phrase = Composer(rng).sentence(words - 1)
     english = [*phrase.english, (".", -1)]
@@ -103,11 +95,7 @@ def banded_pairs(config: GrammarCorpus) -> list[SentencePair]:
 
 
 def write_corpus(config: GrammarCorpus, directory: Path) -> None:
-    """Write train, valid and test text into ``directory``, each as .en and .de files.
-
-    A source sentence of test or valid occurs only once in all splits; training may repeat a short
-    sentence of its own.
-    """
+    """Write train, valid and test text; a source of test or valid occurs once in all splits."""
     test = banded_pairs(config)
     _write(config, directory, "test", test, len(test))
     seen = {pair.source for pair in test}
@@ -157,11 +145,10 @@ def corpus_hash(config: GrammarCorpus) -> str:
 
 
 def text_folder(config: GrammarCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Return the corpus folder, next to ``home``, and a function that writes it if missing."""
+    """Return the corpus folder, next to ``home``, and the function that writes the text."""
     if own is not None:
         raise UserError(
             "corpus.directory is set, but corpus=grammar writes its own text; remove it, or set "
             "corpus=files for your own text."
         )
-    folder = home.with_name(f"grammar-{corpus_hash(config)}")
-    return folder, partial(make_folder, folder, partial(write_corpus, config))
+    return home.with_name(f"grammar-{corpus_hash(config)}"), partial(write_corpus, config)

@@ -79,10 +79,9 @@ FUTURE_OR_MODAL = [Tense(lexicon.MODALS["future"][0], "time future", 1)] * 3 + M
 
 
 class VerbGroup(NamedTuple):
-    """An inflected verb.
+    """An inflected verb; German main clauses split it into ``finite`` and, at the end, ``closing``.
 
-    A German main clause splits it: ``finite`` comes early, ``closing`` at the end. In other German
-    clauses all of it, ``final``, comes at the end.
+    In other German clauses all of it, ``final``, comes at the end.
     """
 
     english: Tokens
@@ -100,10 +99,7 @@ class Complement(NamedTuple):
 
 
 class Predicate(NamedTuple):
-    """A clause without its subject.
-
-    German main clauses use ``finite`` and ``rest``; subordinate clauses use ``subordinate``.
-    """
+    """A clause without its subject; ``finite`` and ``rest`` are of German main clauses."""
 
     english: Tokens
     finite: Tokens
@@ -163,14 +159,10 @@ CLAUSAL_FRAMES = ("attempt", "report", "question")
 
 
 class Composer:
-    """Composes phrases of exactly ``room`` English words.
-
-    It calls only ``random()`` of the random generator: only for this method does Python guarantee
-    the same numbers for a seed in all versions.
-    """
+    """Composes phrases of exactly ``room`` English words."""
 
     def __init__(self, rng: random.Random) -> None:
-        self._random = rng.random
+        self._random = rng.random  # the only method whose numbers are the same in all Pythons
         self._links = count(1)
 
     # Draws
@@ -249,10 +241,7 @@ class Composer:
         return join(subject, predicate.subordinate)
 
     def _adverbial_clause(self, room: int, tense: Tense, purpose: bool) -> Phrase:
-        """Compose a conjunction and its clause, ``room`` English words.
-
-        ``purpose`` allows "in order to", "um ... zu".
-        """
+        """Compose a conjunction and its clause; ``purpose`` allows "in order to", "um ... zu"."""
         if purpose and self._chance(0.2):
             opening = self._link(("in", "order"), ("um",))
             predicate = self._predicate(room - 2, SINGULAR, PERSON, INFINITIVE)
@@ -337,12 +326,9 @@ class Composer:
         simple: bool = False,
         object_number: int | None = None,
     ) -> Predicate:
-        """Compose a verb with its objects and adverbs, for a subject of this number and kind.
-
-        German order after the finite verb or subject: time, adverb, dative, accusative,
-        prepositional phrase, rest of the verb, clauses. ``timed``: the clause already begins with
-        an adverb of time. For other arguments see :class:`Setting`.
-        """
+        """Compose a verb with its objects and adverbs; ``timed``: a time stands before them."""
+        # German order after the finite verb or subject: time, adverb, dative, accusative,
+        # prepositional phrase, rest of the verb, clauses.
         room -= tense.words
         adverb = time = clause = NOTHING
         if not simple and room >= 5 and self._chance(0.6 if room > 11 else 0.12):
@@ -373,11 +359,7 @@ class Composer:
         )
 
     def _tense(self, room: int, kind: str, like: Tense | None = None) -> Tense:
-        """Pick a tense that adds at most ``room`` words to the verb of a subject of this kind.
-
-        For a clause that depends on another, ``like`` is the tense of that clause. The result is
-        then past if and only if ``like`` is past, and never future.
-        """
+        """Pick a tense of at most ``room`` more words; ``like`` is that of the clause above."""
         choice = self._random()
         if like is PAST:
             return PAST
@@ -508,11 +490,8 @@ class Composer:
         return self._noun_phrase(room, Slot(kind, NOMINATIVE, number))
 
     def _noun_phrase(self, room: int, slot: Slot, chain: bool = True) -> Phrase:
-        """Compose a noun phrase of ``room`` words; with ``chain``, perhaps two joined by "and".
-
-        The first of two has no attributes after it, so that attributes always belong to the last
-        noun. A preposition is not counted in ``room``.
-        """
+        """Compose a noun phrase of ``room`` words after its preposition, perhaps with "and"."""
+        # The first of two has no attributes after it: they always belong to the last noun.
         if chain and room >= 3 and slot.number != SINGULAR and self._chance(0.12):
             left = self._between(1, min(room - 2, 4))
             first = self._single(left, 0, slot._replace(number=None))
@@ -590,8 +569,7 @@ class Composer:
         return self._pick(DETERMINERS["plural"]), NOTHING, room - 1
 
     def _adjectives(self, words: int, kind: str, ending: str) -> Phrase:
-        """Compose ``words`` words: adjectives in their usual order, perhaps after an
-        intensifier."""
+        """Compose adjectives in their usual order, perhaps after an intensifier."""
         phrase = NOTHING
         classes = self._pick(list(combinations(lexicon.ADJECTIVES[kind], words)))
         if words > 1 and self._chance(0.3):

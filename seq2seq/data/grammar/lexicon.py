@@ -1,8 +1,4 @@
-"""Words of the grammar and their forms, read once from ``lexicon.tsv``.
-
-Regular forms are derived here (English -s, German dative plural -n, adjective endings, separable
-prefixes); irregular forms are in the table, whose head explains its columns.
-"""
+"""Words of the grammar: regular forms are derived here, irregular ones are in ``lexicon.tsv``."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -69,11 +65,7 @@ class Modal(NamedTuple):
 class Verb(NamedTuple):
     """A verb with the forms that the grammar needs; a pair has the singular and the plural.
 
-    The German infinitive is ``prefix + stem``. In a main clause, ``finite`` stands second and the
-    separable prefix (or "") last ("ruft ... an"); at the end of a subordinate clause they are one
-    word ("anruft"). ``past`` has the auxiliary of the German perfect ("hat", "haben"). The only
-    verb with a simple past has that in it ("war"), and an empty ``participle``. ``case`` is the
-    case of the object.
+    The German infinitive is ``prefix + stem``; main clauses separate the prefix ("ruft ... an").
     """
 
     english: Words
@@ -83,8 +75,11 @@ class Verb(NamedTuple):
     stem: str
     finite: Words
     past: Words
+    """The auxiliary of the German perfect ("hat", "haben"), or a simple past ("war")."""
     participle: str
+    """Of the perfect; "" with a simple past."""
     case: int = ACCUSATIVE
+    """Of the object."""
     preposition: Preposition | None = None
 
 

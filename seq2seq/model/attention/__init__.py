@@ -1,12 +1,11 @@
 """Base class of the kinds of attention.
 
-A kind stores nothing about a sentence. It reads the source from :class:`Source`. If a kind
-must remember earlier steps, the decoder carries a state for this purpose (``init_state``,
-``update_state``). ``read`` runs once per sentence, ``forward`` once per target step.
+A kind stores nothing about a sentence: it reads :class:`Source`, and the decoder carries what it
+must remember of earlier steps. ``read`` runs once per sentence, ``forward`` once per target step.
 
-In the equations of the kinds, :math:`s_{i-1}` stands for the query. In Bahdanau et al. 2014, the
-query is the state before the step; here the default adds :math:`W_y E y_{i-1}` to it. If the
-decoder attends after its step, the query is :math:`s_i` (:mod:`seq2seq.model.decoder`).
+In the equations of the kinds, :math:`s_{i-1}` stands for the query. The default adds
+:math:`W_y E y_{i-1}` to that state. If the decoder attends after its step, the query is
+:math:`s_i` (:mod:`seq2seq.model.decoder`).
 """
 
 from abc import ABC, abstractmethod
@@ -79,10 +78,7 @@ def attention_class(config: AttentionConfig) -> type[Attention]:
 def build_attention(
     config: AttentionConfig, query_size: int, annotation_size: int, word_size: int | None = None
 ) -> Attention:
-    """Build the kind of attention that ``config.kind`` names.
-
-    If ``word_size`` is set, the input word is added to the query; kinds without a query ignore it.
-    """
+    """Build the kind that ``config.kind`` names; ``word_size`` is of words in the query, if any."""
     attention = attention_class(config)(query_size, annotation_size, config)
     if word_size is not None and attention.needs_query:
         attention.word_query = nn.Linear(word_size, query_size, bias=False)

@@ -18,8 +18,8 @@ class AdditiveAttention(Attention):
         \alpha_{ij} = softmax_j(e_{ij}), \quad
         c_i = \sum_j \alpha_{ij} h_j
 
-    Scores, softmax and sums stay in float32 under mixed precision, because the gradient of W_a is a
-    small difference of large terms. bfloat16 would lose this difference.
+    Scores, softmax and sums stay in float32 under mixed precision: the gradient of W_a is a small
+    difference of large terms, which bfloat16 would lose.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
@@ -61,13 +61,13 @@ class CoverageAttention(AdditiveAttention):
         self.covered = nn.Linear(1, config.size, bias=False)  # V_a
 
     def init_state(self, source: Source) -> Float[Tensor, "N S"]:
-        """Return the coverage C_0, all zeros: no word has had any attention yet."""
+        """Coverage C_0: no word has had any attention yet."""
         return torch.zeros_like(source.annotations[:, :, 0])
 
     def update_state(
         self, state: Float[Tensor, "R S"], weights: Float[Tensor, "R S"]
     ) -> Float[Tensor, "R S"]:
-        """Return the coverage C_i: the attention of earlier steps, ``state``, plus ``weights``."""
+        """Coverage C_i: the attention of this step and of all earlier ones."""
         return state + weights
 
     def forward(

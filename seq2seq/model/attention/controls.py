@@ -16,7 +16,7 @@ class ConstantContext(Attention):
     needs_query = False
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S 0"]:
-        """Return empty keys, since no query is compared with them."""
+        """Empty, since no query is compared with them."""
         return annotations[:, :, :0]
 
     @abstractmethod
@@ -26,7 +26,6 @@ class ConstantContext(Attention):
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Constant context and weights, a row for each query."""
         context, weights = self.constant(source)
         hypotheses = len(query) // len(context)
         if hypotheses > 1:
@@ -36,54 +35,42 @@ class ConstantContext(Attention):
 
 
 class FixedContext(ConstantContext):
-    """No attention: the context is the encoder's summary at every step.
+    """No attention: the context is the encoder's summary at every step; all weights are 0.
 
-    This is the RNN encoder-decoder of Cho et al. 2014, the baseline of the comparison. All
-    attention weights are 0.
+    This is the RNN encoder-decoder of Cho et al. 2014, the baseline of the comparison.
     """
 
     attends = False
     reads_summary = True
 
     def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
-        """Summary of the source, and weights of zero."""
         return source.summary, torch.zeros_like(source.annotations[:, :, 0])
 
 
 class NoContext(ConstantContext):
-    """No attention, and no context: the source enters through the first state alone.
+    """No attention, and a context of zero: the source enters through the first state alone.
 
-    This is the encoder-decoder of Sutskever et al. 2014. The context is zero, so the decoder's
-    parameters that multiply it have no effect.
+    This is the encoder-decoder of Sutskever et al. 2014.
     """
 
     attends = False
 
     def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
-        """A context and weights of zero."""
         annotations = source.annotations
         return torch.zeros_like(annotations[:, 0]), torch.zeros_like(annotations[:, :, 0])
 
 
 class NoSource(NoContext):
-    """A language model of the target: it sees nothing of the source.
-
-    Its loss minus the loss of a translator measures how much the source helps the translator.
-    """
+    """A language model of the target: it sees nothing of the source."""
 
     def read(self, source: Source) -> Source:
-        """Return the source with a summary of zeros."""
         return super().read(source._replace(summary=0 * source.summary))
 
 
 class UniformAttention(ConstantContext):
-    r"""The mean of the annotations at every step: :math:`c = \frac{1}{S} \sum_j h_j`.
-
-    This kind reads all annotations, as attention does, but cannot choose among them.
-    """
+    r"""The mean of the annotations at every step: :math:`c = \frac{1}{S} \sum_j h_j`."""
 
     def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
-        """Mean of the annotations, and equal weights for all real positions."""
         weights = source.mask.to(source.annotations.dtype)
         weights = weights / weights.sum(dim=1, keepdim=True)
         return source.weighted_sum(weights[:, None])

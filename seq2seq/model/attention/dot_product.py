@@ -11,10 +11,7 @@ from seq2seq.model.layers import Projection, exact_product
 
 
 class DotAttention(Attention):
-    r"""Luong et al. 2015, "dot": :math:`e_{ij} = s_{i-1} \cdot h_j`.
-
-    The score has no parameters. The state must be as wide as an annotation.
-    """
+    r"""Luong et al. 2015, "dot": :math:`e_{ij} = s_{i-1} \cdot h_j`, without parameters."""
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__(query_size, annotation_size, config)

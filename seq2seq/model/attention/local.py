@@ -63,10 +63,7 @@ class LocalAttention(Attention):
 
 
 class MonotonicLocalAttention(LocalAttention):
-    """Luong et al. 2015, "local-m": the window moves by one position with each step, p_i = i.
-
-    A position is one token. The window stops at the last token, the end of the sentence.
-    """
+    """Luong et al. 2015, "local-m": p_i = i, up to the last token, the end of the sentence."""
 
     def init_state(self, source: Source) -> Float[Tensor, "N 1"]:
         """Centre of the window in the first step."""
@@ -94,8 +91,7 @@ class PredictiveLocalAttention(LocalAttention):
         p_i = S \cdot \sigma(v_p^\top \tanh(W_p s_{i-1})), \quad
         \alpha_{ij} = softmax_j(e_{ij}) \exp\left(-\frac{(j - p_i)^2}{2 (D/2)^2}\right)
 
-    Here positions j count from 0, and S is the last position, the end of the sentence. In the
-    paper, positions count from 1, and S is the length. As in the paper, the weights do not sum
+    Here positions j count from 0, and S is the last one. As in the paper, the weights do not sum
     to 1.
     """
 

@@ -38,11 +38,7 @@ def remembered(source: Source, memory: Float[Tensor, "N K M"]) -> Source:
 
 
 class SlotAttention(AdditiveAttention):
-    r"""Additive attention to k pooled vectors, :math:`e_i = v^\top \tanh(W s + U m_i)`.
-
-    With k = 1, the context is one fixed vector. With the annotations themselves as vectors, this
-    would be :class:`AdditiveAttention`.
-    """
+    r"""Additive attention to k pooled vectors, :math:`e_i = v^\top \tanh(W s + U m_i)`."""
 
     attends = False  # its weights belong to vectors, not to words
     replaces_summary = True
@@ -52,7 +48,6 @@ class SlotAttention(AdditiveAttention):
         self.pool = Projection(annotation_size, config.slots, bias=False)
 
     def read(self, source: Source) -> Source:
-        """Return a source with the pooled vectors in place of the annotations."""
         return super().read(pool(source, self.pool))
 
 
@@ -73,11 +68,10 @@ class LinearAttention(DotAttention):
         self.pool = Projection(annotation_size, config.slots, bias=False)
 
     def read(self, source: Source) -> Source:
-        """Return a source with the pooled vectors in place of the annotations."""
         return super().read(self.memory(source))
 
     def memory(self, source: Source) -> Source:
-        """Pool a sentence into k vectors."""
+        """The k vectors of each sentence, as annotations."""
         return pool(source, self.pool)
 
     def keys(self, annotations: Float[Tensor, "N K M"]) -> Float[Tensor, "N K K"]:
@@ -95,7 +89,7 @@ class DeltaAttention(LinearAttention):
         k_j = softmax(P h_j), \quad \beta_j = \sigma(w \cdot h_j + b)
 
     Word after word, the memory replaces a part of what it holds for the key by the new annotation.
-    The k rows of the last memory are the vectors :math:`m_i`.
+    The k rows of the last memory are the :math:`m_i`.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
@@ -103,7 +97,6 @@ class DeltaAttention(LinearAttention):
         self.rate = Projection(annotation_size, 1)
 
     def memory(self, source: Source) -> Source:
-        """Write a sentence into k vectors, from the first word to the last."""
         h, keys = source.annotations, self.pool(source.annotations).softmax(dim=2)
         rates = self.rate(h).sigmoid() * source.mask[:, :, None]  # 0: padding writes nothing
         memory = h.new_zeros(len(h), keys.shape[2], h.shape[2])
@@ -139,5 +132,5 @@ class EluAttention(LinearAttention):
 
 
 def log_elu(x: Float[Tensor, "*N K"]) -> Float[Tensor, "*N K"]:
-    """Logarithm of elu(x) + 1: x below zero, log(1 + x) above."""
+    """Logarithm of elu(x) + 1."""
     return torch.where(x > 0, x.clamp(min=0).log1p(), x)

@@ -7,7 +7,7 @@ import platform
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,17 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from seq2seq.model.fast.operations import Extensions, LossSums, Operations, dense, row_stride
+from seq2seq.model.fast.operations import LossSums, Operations, dense, row_stride
 
 SOURCE = Path(__file__).with_name("operations.cpp")
 # No -ffast-math: it would break infinities. The library is linked without an OpenMP runtime, and
 # uses PyTorch's, which is already loaded: two thread pools would compete for the cores.
 COMPILE = "-std=c++17 -O3 -fopenmp -fno-math-errno -fno-trapping-math -fPIC -c"
+# What becomes of the arguments of a C function.
 TO_C: dict[type, Callable[[Any], Any]] = {
     **dict.fromkeys((Tensor, Parameter), lambda array: ctypes.c_void_p(array.data_ptr())),
     **dict.fromkeys((int, bool), ctypes.c_int64),
     float: ctypes.c_float,
-    type(None): ctypes.c_void_p,
 }
 
 
@@ -35,7 +35,7 @@ class CppOperations(Operations):
     name = "native"
 
     def __init__(self) -> None:
-        """Load the library and build it if missing; OSError or CalledProcessError on failure."""
+        """Load the library, built if it is missing; OSError or CalledProcessError on failure."""
         if platform.system() != "Linux":
             raise OSError("the C++ operations are built on Linux only")
         compiler = shlex.split(os.environ.get("CXX", "")) or ["c++"]
@@ -45,46 +45,26 @@ class CppOperations(Operations):
         self.library = ctypes.CDLL(str(library))
 
     def _call(self, name: str, *arguments: Any) -> None:
-        """Call a C function; pass arrays by address, None as null, int as int64, float as float."""
         given = [TO_C[type(argument)](argument) for argument in arguments]
         getattr(self.library, f"seq2seq_{name}")(*given)
 
-    def cell(
-        self,
-        inputs: Tensor,
-        product: Tensor,
-        before: Tensor,
-        gates: Tensor,
-        after: Tensor,
-        hidden: Tensor,
-        narrow: Tensor,
-    ) -> None:
-        arrays = dense(inputs, product, before, gates, after, hidden)
+    def cell(self, *arrays: Tensor) -> None:
+        inputs, product, before, *_, narrow = arrays
         kind, stride = _is_bfloat16(narrow, inputs, product), row_stride(narrow)
-        self._call("cell", kind, *before.shape, *arrays, narrow, stride)
+        self._call("cell", kind, *before.shape, *dense(*arrays[:-1]), narrow, stride)
 
-    def cell_backward(
-        self,
-        gates: Tensor,
-        before: Tensor,
-        after: Tensor,
-        d_hidden: Tensor,
-        d_cell: Tensor,
-        d_gates: Tensor,
-    ) -> None:
-        arrays = dense(gates, before, after, d_hidden, d_cell, d_gates)
-        self._call("cell_backward", _is_bfloat16(d_gates), *before.shape, *arrays)
+    def cell_backward(self, *arrays: Tensor) -> None:
+        kind, sizes = _is_bfloat16(arrays[-1]), arrays[1].shape
+        self._call("cell_backward", kind, *sizes, *dense(*arrays))
 
     def attend(self, weights: Tensor, annotations: Tensor, context: Tensor, narrow: Tensor) -> None:
         arrays, stride = dense(weights, annotations, context), row_stride(narrow)
         sizes = (len(weights), len(weights) // len(annotations), *annotations.shape[1:])
         self._call("attend", _is_bfloat16(narrow), *sizes, *arrays, narrow, stride)
 
-    def attend_backward(
-        self, d_context: Tensor, weights: Tensor, annotations: Tensor, d_scores: Tensor
-    ) -> None:
-        arrays = dense(d_context, weights, annotations, d_scores)
-        self._call("attend_backward", *annotations.shape, *arrays)
+    def attend_backward(self, *arrays: Tensor) -> None:
+        _, _, annotations, _ = arrays
+        self._call("attend_backward", *annotations.shape, *dense(*arrays))
 
     def scores(
         self, keys: Tensor, query: Tensor, vector: Tensor | None, mask: Tensor, scores: Tensor
@@ -96,18 +76,11 @@ class CppOperations(Operations):
         self._call("additive_scores", *sizes, *arrays)
 
     def scores_backward(
-        self,
-        keys: Tensor,
-        query: Tensor,
-        vector: Tensor | None,
-        d_scores: Tensor,
-        d_query: Tensor,
-        d_keys: Tensor,
-        d_vector: Tensor | None,
+        self, keys: Tensor, query: Tensor, vector: Tensor | None, *gradients: Any
     ) -> None:
-        if vector is None or d_vector is None:
-            return super().scores_backward(keys, query, None, d_scores, d_query, d_keys, None)
-        arrays = dense(keys, query, vector, d_scores, d_query, d_keys, d_vector)
+        if vector is None:
+            return super().scores_backward(keys, query, vector, *gradients)
+        arrays = dense(keys, query, vector, *gradients)
         self._call("additive_scores_backward", *keys.shape, *arrays)
 
     def softmax_loss(
@@ -122,56 +95,24 @@ class CppOperations(Operations):
         rows, words = logits.shape
         if rows and not 0 <= int(targets.min()) <= int(targets.max()) < words:
             raise IndexError(f"a target lies outside the vocabulary of {words} pieces")
+        arrays, shares = dense(logits, bias, targets), (float(smoothing), float(scale))
+        wanted, threads = d_bias is not None, torch.get_num_threads()
         sums = logits.new_empty(rows, 2, dtype=torch.float64)
-        threads = torch.get_num_threads()
-        by_thread = bias.new_zeros(threads if d_bias is not None else 0, words)
-        kind, shares = _is_bfloat16(logits), (float(smoothing), float(scale))
-        arrays, results = dense(logits, bias, targets), (sums, by_thread)
-        wanted = d_bias is not None
-        self._call("softmax_loss", kind, rows, words, *arrays, *shares, wanted, *results, threads)
+        by_thread = bias.new_zeros(threads if wanted else 0, words)
+        given = (_is_bfloat16(logits), rows, words, *arrays, *shares, wanted)
+        self._call("softmax_loss", *given, sums, by_thread, threads)
         if d_bias is not None:
             d_bias += by_thread.sum(dim=0)
         likelihood, uniform = sums.sum(dim=0).to(bias.dtype)
         return LossSums(likelihood, uniform)
 
-    def extend(
-        self, logits: Tensor, banned: Tensor, total: Tensor, beam: int, count: int
-    ) -> Extensions:
-        """See :meth:`Operations.extend`; ties go to the lower hypothesis, then the lower piece."""
-        (rows, words), (sentences, hypotheses) = logits.shape, total.shape
-        if not 1 <= count <= words or rows != sentences * hypotheses:
-            raise ValueError(f"no {count} likeliest of {words} pieces for {rows} of {total.shape}")
-        near = min(beam, count)
-        likeliest, best = (rows, count), (sentences, min(beam, hypotheses * near))
-        found = Extensions(
-            total.new_empty(likeliest),
-            banned.new_empty(likeliest),
-            total.new_empty(best),
-            banned.new_empty(best),
-            banned.new_empty(best),
-        )
-        sizes, arrays = (rows, words, count, hypotheses, near, best[1]), dense(banned, total)
-        kind, stride = _is_bfloat16(logits), row_stride(logits)
-        self._call("extend", kind, *sizes, logits, stride, len(banned), *arrays, *found)
-        return found
-
-    def product(self, rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        results = rows.new_empty(len(rows), len(weight))
-        arrays, width = dense(rows, weight), rows.shape[1]
-        self._call(
-            "product", _is_bfloat16(weight), *results.shape, width, *arrays, width, bias, results
-        )
-        return results
-
-    def step(
-        self, narrow: bool, first: bool, hypotheses: int, sizes: Sequence[int], *arrays: Any
-    ) -> None:
-        """Take one whole decoder step for few rows in a single call.
-
-        ``narrow`` says whether the weights are bfloat16. The arguments are those of
-        ``seq2seq_step`` in operations.cpp; None is a null pointer.
-        """
-        self._call("step", narrow, first, len(arrays[0]), hypotheses, *sizes, *arrays)
+    def likeliest(self, logits: Tensor, banned: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        gained = logits.new_empty(len(logits), count, dtype=torch.float32)
+        pieces = banned.new_empty(len(logits), count)
+        kind, bans = _is_bfloat16(logits), (len(banned), *dense(banned))
+        given = (*logits.shape, count, logits, row_stride(logits), *bans)
+        self._call("likeliest", kind, *given, gained, pieces)
+        return gained, pieces
 
 
 def _library_file(compiler: list[str]) -> Path:
@@ -188,7 +129,7 @@ def _library_file(compiler: list[str]) -> Path:
 
 
 def _build(compiler: list[str], library: Path) -> None:
-    """Compile in a temporary folder, then move the library: other processes may build it, too."""
+    """Compile in a temporary folder, then move: other processes may build the library, too."""
     library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         compiled, linked = Path(folder) / "native.o", Path(folder) / "native.so"

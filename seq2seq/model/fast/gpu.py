@@ -1,18 +1,15 @@
 """The operations as Triton kernels for a GPU.
 
-Each program computes one block of columns or positions of one sentence (or row). Its two program
-ids are the numbers of the sentence and of the block. One program per sentence would not keep a GPU
-busy; only the softmax kernels have one program per row. Each sum runs inside one program and in one
-order, so equal inputs give bit-identical results. Numbers are widened to float32 when they are
-read, and rounded to an array's own type when they are written. No operation waits for the device.
+A program computes one block of columns or positions of one sentence (or row): its two ids are the
+numbers of the sentence and of the block. Only the softmax kernels have one program per row. Each
+sum runs inside one program and in one order, so equal inputs give bit-identical results. Numbers
+are widened to float32 when they are read. No operation waits for the device.
 
-Triton compiles a kernel's source, so ``no_type_check`` excludes kernels from type checks. Arguments
-in ``do_not_specialize`` change from batch to batch; specialized kernels would be compiled again
-each time. ``hypotheses`` is specialized. In training it is 1, so the division by it disappears; in
-search it is the beam size.
+Arguments in ``do_not_specialize`` change from batch to batch; specialized kernels would be compiled
+again each time. ``hypotheses`` is specialized: where it is 1, the division by it disappears.
 """
 
-from typing import no_type_check
+from typing import Any, no_type_check
 
 import torch
 import triton
@@ -20,6 +17,10 @@ import triton.language as tl
 from torch import Tensor
 
 from seq2seq.model.fast.operations import Operations, dense, row_stride
+
+# Columns of a block, and its source positions.
+NARROW, UNITS, WIDE = tl.constexpr(64), tl.constexpr(128), tl.constexpr(256)
+SHORT, LONG = tl.constexpr(4), tl.constexpr(8)
 
 
 @triton.jit
@@ -45,12 +46,10 @@ def gate(inputs, product, place, ok):
 
 @triton.jit
 @no_type_check
-def cell(
-    inputs, product, before, gates, after, hidden, narrow, narrow_stride, width, BLOCK: tl.constexpr
-):
+def cell(inputs, product, before, gates, after, hidden, narrow, narrow_stride, width):
     """Compute gates, cell and hidden state for a block of hidden units of sentence b."""
     b = tl.program_id(0)
-    j = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    j = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
     ok = j < width
     first, here = b * 4 * width + j, b * width + j
     i = tl.sigmoid(gate(inputs, product, first, ok))
@@ -70,10 +69,10 @@ def cell(
 
 @triton.jit
 @no_type_check
-def cell_backward(gates, before, after, d_hidden, d_cell, d_gates, width, BLOCK: tl.constexpr):
+def cell_backward(gates, before, after, d_hidden, d_cell, d_gates, width):
     """For a block of units, write ``d_gates``; replace ``d_cell`` by the gradient of ``before``."""
     b = tl.program_id(0)
-    j = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    j = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
     ok = j < width
     first, here = b * 4 * width + j, b * width + j
     i = tl.load(gates + first, mask=ok, other=0.0)
@@ -93,20 +92,20 @@ def cell_backward(gates, before, after, d_hidden, d_cell, d_gates, width, BLOCK:
 
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["weights"])
 @no_type_check
-def softmax(weights, positions, BLOCK: tl.constexpr):
+def softmax(weights, positions):
     """Replace the scores of one row by their softmax, in place."""
     row = weights + tl.program_id(0) * positions
     top, total = float("-inf"), 0.0
-    for start in range(0, positions, BLOCK):
-        s = start + tl.arange(0, BLOCK)
+    for start in range(0, positions, UNITS):
+        s = start + tl.arange(0, UNITS)
         score = tl.load(row + s, mask=s < positions, other=float("-inf"))
         new_top = tl.maximum(top, tl.max(score, axis=0))
         # While all positions so far are excluded, there is no maximum to subtract.
         shift = tl.where(new_top == float("-inf"), 0.0, new_top)
         total = total * tl.exp(top - shift) + tl.sum(tl.exp(score - shift), axis=0)
         top = new_top
-    for start in range(0, positions, BLOCK):
-        s = start + tl.arange(0, BLOCK)
+    for start in range(0, positions, UNITS):
+        s = start + tl.arange(0, UNITS)
         score = tl.load(row + s, mask=s < positions, other=float("-inf"))
         tl.store(row + s, tl.exp(score - top) / total, mask=s < positions)
 
@@ -114,24 +113,15 @@ def softmax(weights, positions, BLOCK: tl.constexpr):
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["weights"])
 @no_type_check
 def weighted_sum(
-    weights,
-    annotations,
-    context,
-    narrow,
-    narrow_stride,
-    hypotheses,
-    positions,
-    width,
-    BLOCK_S: tl.constexpr,
-    BLOCK: tl.constexpr,
+    weights, annotations, context, narrow, narrow_stride, hypotheses, positions, width
 ):
     """Compute a block of columns of row b's context; positions of weight 0 are not read."""
     b = tl.program_id(0).to(tl.int64)
-    m = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    m = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
     ok = m < width
-    sums = tl.zeros([BLOCK_S, BLOCK], tl.float32)
-    for start in range(0, positions, BLOCK_S):
-        s = start + tl.arange(0, BLOCK_S)
+    sums = tl.zeros([LONG, UNITS], tl.float32)
+    for start in range(0, positions, LONG):
+        s = start + tl.arange(0, LONG)
         weight = tl.load(weights + b * positions + s, mask=s < positions, other=0.0)[:, None]
         place = (b // hypotheses * positions + s)[:, None] * width + m
         sums += weight * tl.load(annotations + place, mask=(weight != 0.0) & ok, other=0.0)
@@ -142,24 +132,15 @@ def weighted_sum(
 
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["weights", "products"])
 @no_type_check
-def annotation_products(
-    d_context,
-    weights,
-    annotations,
-    products,
-    positions,
-    width,
-    BLOCK_S: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+def annotation_products(d_context, weights, annotations, products, positions, width):
     """Multiply the context's gradient by the annotations at a block of positions of sentence b."""
     b = tl.program_id(0).to(tl.int64)
-    s = tl.program_id(1) * BLOCK_S + tl.arange(0, BLOCK_S)
+    s = tl.program_id(1) * SHORT + tl.arange(0, SHORT)
     rows = b * positions + s
     weight = tl.load(weights + rows, mask=s < positions, other=0.0)
-    sums = tl.zeros([BLOCK_S, BLOCK], tl.float32)
-    for start in range(0, width, BLOCK):
-        m = start + tl.arange(0, BLOCK)
+    sums = tl.zeros([SHORT, WIDE], tl.float32)
+    for start in range(0, width, WIDE):
+        m = start + tl.arange(0, WIDE)
         ok = m < width
         place = rows[:, None] * width + m
         value = tl.load(annotations + place, mask=(weight != 0.0)[:, None] & ok, other=0.0)
@@ -169,17 +150,17 @@ def annotation_products(
 
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["weights", "d_scores"])
 @no_type_check
-def softmax_backward(weights, d_scores, positions, BLOCK: tl.constexpr):
+def softmax_backward(weights, d_scores, positions):
     """Turn ``d_scores`` from the gradient of ``weights`` into the gradient of the scores."""
     row = tl.program_id(0) * positions
-    mean = tl.zeros([BLOCK], tl.float32)
-    for start in range(0, positions, BLOCK):
-        s = start + tl.arange(0, BLOCK)
+    mean = tl.zeros([UNITS], tl.float32)
+    for start in range(0, positions, UNITS):
+        s = start + tl.arange(0, UNITS)
         weight = tl.load(weights + row + s, mask=s < positions, other=0.0)
         mean += weight * tl.load(d_scores + row + s, mask=s < positions, other=0.0)
     mean = tl.sum(mean, axis=0)
-    for start in range(0, positions, BLOCK):
-        s = start + tl.arange(0, BLOCK)
+    for start in range(0, positions, UNITS):
+        s = start + tl.arange(0, UNITS)
         weight = tl.load(weights + row + s, mask=s < positions, other=0.0)
         d_weight = tl.load(d_scores + row + s, mask=s < positions, other=0.0)
         tl.store(d_scores + row + s, weight * (d_weight - mean), mask=s < positions)
@@ -187,26 +168,15 @@ def softmax_backward(weights, d_scores, positions, BLOCK: tl.constexpr):
 
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["real", "scores"])
 @no_type_check
-def additive_scores(
-    keys,
-    query,
-    vector,
-    real,
-    scores,
-    hypotheses,
-    positions,
-    width,
-    BLOCK_S: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+def additive_scores(keys, query, vector, real, scores, hypotheses, positions, width):
     """Compute the scores of one query at a block of source positions; padding gets -inf."""
     b = tl.program_id(0).to(tl.int64)
-    s = tl.program_id(1) * BLOCK_S + tl.arange(0, BLOCK_S)
+    s = tl.program_id(1) * SHORT + tl.arange(0, SHORT)
     source = b // hypotheses * positions + s
     wanted = tl.load(real + source, mask=s < positions, other=0) != 0
-    sums = tl.zeros([BLOCK_S, BLOCK], tl.float32)
-    for start in range(0, width, BLOCK):
-        a = start + tl.arange(0, BLOCK)
+    sums = tl.zeros([SHORT, WIDE], tl.float32)
+    for start in range(0, width, WIDE):
+        a = start + tl.arange(0, WIDE)
         ok = a < width
         place = source[:, None] * width + a
         key = tl.load(keys + place, mask=wanted[:, None] & ok, other=0.0)
@@ -219,30 +189,20 @@ def additive_scores(
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["d_scores"])
 @no_type_check
 def additive_scores_backward(
-    keys,
-    query,
-    vector,
-    d_scores,
-    d_query,
-    d_keys,
-    d_vector,
-    positions,
-    width,
-    BLOCK_S: tl.constexpr,
-    BLOCK: tl.constexpr,
+    keys, query, vector, d_scores, d_query, d_keys, d_vector, positions, width
 ):
     """Write d_query and add to d_keys and d_vector, for a block of attention units of sentence b.
 
     Sums run over all source positions; positions whose d_scores are 0 are not read.
     """
     b = tl.program_id(0).to(tl.int64)
-    a = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    a = tl.program_id(1) * NARROW + tl.arange(0, NARROW)
     ok = a < width
     q = tl.load(query + b * width + a, mask=ok, other=0.0)
-    to_query = tl.zeros([BLOCK_S, BLOCK], tl.float32)
-    to_vector = tl.zeros([BLOCK_S, BLOCK], tl.float32)
-    for start in range(0, positions, BLOCK_S):
-        s = start + tl.arange(0, BLOCK_S)
+    to_query = tl.zeros([LONG, NARROW], tl.float32)
+    to_vector = tl.zeros([LONG, NARROW], tl.float32)
+    for start in range(0, positions, LONG):
+        s = start + tl.arange(0, LONG)
         d = tl.load(d_scores + b * positions + s, mask=s < positions, other=0.0)[:, None]
         wanted = (d != 0.0) & ok
         place = (b * positions + s)[:, None] * width + a
@@ -265,58 +225,36 @@ class TritonOperations(Operations):
     name = "triton"
 
     def __init__(self) -> None:
-        """Check the GPU; OSError if it is too old."""
-        if torch.cuda.is_available() and torch.cuda.get_device_capability() < (8, 0):
-            raise OSError("the GPU is too old for Triton")
+        """Try a kernel; OSError if the GPU is too old, other errors if Triton cannot compile."""
+        if torch.cuda.is_available():
+            if torch.cuda.get_device_capability() < (8, 0):
+                raise OSError("the GPU is too old for Triton")
+            softmax[1,](torch.zeros(1, device="cuda"), 1, num_warps=1)
 
-    def cell(
-        self,
-        inputs: Tensor,
-        product: Tensor,
-        before: Tensor,
-        gates: Tensor,
-        after: Tensor,
-        hidden: Tensor,
-        narrow: Tensor,
-    ) -> None:
-        arrays = dense(inputs, product, before, gates, after, hidden)
-        batch, width = before.shape
-        grid = (batch, triton.cdiv(width, 128))
-        cell[grid](*arrays, narrow, row_stride(narrow), width, BLOCK=128)
+    def cell(self, *arrays: Tensor) -> None:
+        *others, narrow = arrays
+        batch, width = arrays[2].shape
+        grid = (batch, triton.cdiv(width, UNITS.value))
+        cell[grid](*dense(*others), narrow, row_stride(narrow), width)
 
-    def cell_backward(
-        self,
-        gates: Tensor,
-        before: Tensor,
-        after: Tensor,
-        d_hidden: Tensor,
-        d_cell: Tensor,
-        d_gates: Tensor,
-    ) -> None:
-        arrays = dense(gates, before, after, d_hidden, d_cell, d_gates)
-        batch, width = before.shape
-        cell_backward[batch, triton.cdiv(width, 128)](*arrays, width, BLOCK=128)
+    def cell_backward(self, *arrays: Tensor) -> None:
+        batch, width = arrays[1].shape
+        cell_backward[batch, triton.cdiv(width, UNITS.value)](*dense(*arrays), width)
 
     def attend(self, weights: Tensor, annotations: Tensor, context: Tensor, narrow: Tensor) -> None:
-        """See :meth:`Operations.attend`.
-
-        The softmax is a launch of its own. In a joint launch, a program that overwrites scores with
-        weights would race with programs that still read the scores for other columns.
-        """
         arrays = dense(weights, annotations, context)
         rows, (sentences, positions, width) = len(weights), annotations.shape
-        softmax[rows,](weights, positions, BLOCK=128, num_warps=1)
-        grid, sizes = (rows, triton.cdiv(width, 128)), (rows // sentences, positions, width)
-        weighted_sum[grid](*arrays, narrow, row_stride(narrow), *sizes, BLOCK_S=8, BLOCK=128)
+        # A launch of its own: in a joint one, a program that overwrites scores with weights would
+        # race with programs that still read the scores for other columns.
+        softmax[rows,](weights, positions, num_warps=1)
+        grid, sizes = (rows, triton.cdiv(width, UNITS.value)), (rows // sentences, positions, width)
+        weighted_sum[grid](*arrays, narrow, row_stride(narrow), *sizes)
 
-    def attend_backward(
-        self, d_context: Tensor, weights: Tensor, annotations: Tensor, d_scores: Tensor
-    ) -> None:
-        arrays = dense(d_context, weights, annotations, d_scores)
+    def attend_backward(self, *arrays: Tensor) -> None:
+        _, weights, annotations, d_scores = dense(*arrays)
         batch, positions, width = annotations.shape
-        grid = (batch, triton.cdiv(positions, 4))
-        annotation_products[grid](*arrays, positions, width, BLOCK_S=4, BLOCK=256)
-        softmax_backward[batch,](weights, d_scores, positions, BLOCK=128, num_warps=1)
+        annotation_products[batch, triton.cdiv(positions, SHORT.value)](*arrays, positions, width)
+        softmax_backward[batch,](weights, d_scores, positions, num_warps=1)
 
     def scores(
         self, keys: Tensor, query: Tensor, vector: Tensor | None, mask: Tensor, scores: Tensor
@@ -325,22 +263,14 @@ class TritonOperations(Operations):
             return super().scores(keys, query, vector, mask, scores)
         arrays = dense(keys, query, vector, mask, scores)
         rows, (sentences, positions, width) = len(query), keys.shape
-        grid = (rows, triton.cdiv(positions, 4))
-        additive_scores[grid](*(*arrays, rows // sentences, positions, width), BLOCK_S=4, BLOCK=256)
+        grid = (rows, triton.cdiv(positions, SHORT.value))
+        additive_scores[grid](*arrays, rows // sentences, positions, width)
 
     def scores_backward(
-        self,
-        keys: Tensor,
-        query: Tensor,
-        vector: Tensor | None,
-        d_scores: Tensor,
-        d_query: Tensor,
-        d_keys: Tensor,
-        d_vector: Tensor | None,
+        self, keys: Tensor, query: Tensor, vector: Tensor | None, *gradients: Any
     ) -> None:
-        if vector is None or d_vector is None:
-            return super().scores_backward(keys, query, None, d_scores, d_query, d_keys, None)
-        arrays = dense(keys, query, vector, d_scores, d_query, d_keys, d_vector)
+        if vector is None:
+            return super().scores_backward(keys, query, vector, *gradients)
         batch, positions, width = keys.shape
-        grid = (batch, triton.cdiv(width, 64))
-        additive_scores_backward[grid](*arrays, positions, width, BLOCK_S=8, BLOCK=64)
+        grid = (batch, triton.cdiv(width, NARROW.value))
+        additive_scores_backward[grid](*dense(keys, query, vector, *gradients), positions, width)

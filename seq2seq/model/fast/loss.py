@@ -11,15 +11,13 @@ from seq2seq.model.fast.choose import choose_operations
 from seq2seq.model.layers import matmul_dtype
 
 CHUNK_CELLS = 1 << 23
-"""Number of logits held at a time on a CPU: 16 MB in bfloat16. More are not faster, and fewer are
-slower."""
+"""Number of logits held at a time on a CPU: 16 MB in bfloat16. More are not faster."""
 GPU_CHUNK_CELLS = 1 << 27
 """Number of logits held at a time on a GPU, where each chunk costs kernel launches and a pass over
 the weight's gradient."""
 WORD_BLOCK = 1 << 12
 """Number of words whose weight gradients are added at a time. For all words together, a chunk's
-gradient and its float32 copy would each be as large as the weight, and would determine the peak
-memory of an update."""
+gradient would be as large as the weight, and would determine the peak memory of an update."""
 
 
 class BatchLoss(NamedTuple):
@@ -39,12 +37,10 @@ def output_loss(
     smoothing: float,
     scale: float | Float[Tensor, ""] = 1.0,
 ) -> BatchLoss:
-    """Losses of :func:`seq2seq.training.loss.batch_loss`, from N readouts and their targets.
+    """Softmax layer and :func:`seq2seq.training.loss.smoothed_cross_entropy`, in chunks of rows.
 
-    Softmax layer and loss are computed together, for a chunk of rows at a time. Each chunk's
-    gradient is computed right after its logits, so the N x V logits never exist as a whole. With a
-    large vocabulary, they would be the largest array of all. Products use the autocast type; the
-    softmax and all sums are float32 (or float64).
+    Each chunk's gradient is computed right after its logits, so the N x V logits, which may be the
+    largest array of all, never exist as a whole. Only products use the autocast type.
     """
     product = matmul_dtype(outputs.device, outputs.dtype)
     wanted = torch.is_grad_enabled()  # always False inside the operation
@@ -54,14 +50,8 @@ def output_loss(
 
 class _OutputLoss(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        outputs: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        targets: Tensor,
-        settings: tuple[float, float | Tensor, torch.dtype, bool],
-    ) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, *given: Any) -> tuple[Tensor, Tensor]:
+        outputs, weight, bias, targets, settings = given
         smoothing, scale, product, wanted = settings
         vocabulary = len(weight)
         cells = GPU_CHUNK_CELLS if weight.is_cuda else CHUNK_CELLS

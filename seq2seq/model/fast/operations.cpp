@@ -7,16 +7,12 @@
 // thread counts give equal bits.
 
 #include <omp.h>
-#ifdef __AVX512BF16__
-#include <immintrin.h>
-#endif
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 #include <vector>
 
 namespace {
@@ -207,294 +203,46 @@ void softmax_loss(extent rows, extent words, T* logits, const float* bias, const
     }
 }
 
-using lanes = float __attribute__((vector_size(32)));  // of GCC and Clang, for any processor
-using narrow_lanes = bfloat __attribute__((vector_size(16)));
-using words_of_lanes = std::uint32_t __attribute__((vector_size(32)));
-
-// How products with weights of type T are computed: the type of the other factor's numbers, the
-// vectors of `count` factors and of sums, and how many rows of weights are multiplied together with
-// `rows` rows of the other factor (as many as there are registers for).
+// The `count` likeliest words of each row, the first of equal ones first, and their log-probabilities.
+// Banned words count only in the softmax's sum. Of the blocks of a row, only those are read word by
+// word whose maximum exceeds the least number found so far.
 template <typename T>
-struct Multiplier {
-    using number = float;
-    using factor = lanes;
-    using sum = lanes;
-    static constexpr extent count = 8;
-    static constexpr int together(int rows) { return rows < 5 ? 3 : 2; }
-};
-
-inline void load(const float* place, lanes* loaded) {
-    std::memcpy(loaded, place, sizeof *loaded);
-}
-inline void load(const bfloat* place, lanes* loaded) {
-    narrow_lanes narrow;
-    std::memcpy(&narrow, place, sizeof narrow);
-    words_of_lanes words = __builtin_convertvector(narrow, words_of_lanes) << 16;
-    std::memcpy(loaded, &words, sizeof words);
-}
-inline void add_products(lanes* sums, lanes x, lanes y) { *sums += x * y; }
-inline float total(lanes sums) {
-    float sum = 0.0f;
-    for (int i = 0; i < 8; ++i) sum += sums[i];
-    return sum;
-}
-
-#ifdef __AVX512BF16__  // the processor multiplies bfloat16: one instruction for 32 products
-using wide_lanes = float __attribute__((vector_size(64)));
-template <>
-struct Multiplier<bfloat> {
-    using number = bfloat;
-    using factor = __m512bh;
-    using sum = wide_lanes;
-    static constexpr extent count = 32;
-    static constexpr int together(int) { return 4; }
-};
-inline void load(const bfloat* place, __m512bh* loaded) {
-    std::memcpy(loaded, place, sizeof *loaded);
-}
-inline void add_products(wide_lanes* sums, __m512bh x, __m512bh y) {
-    *sums = _mm512_dpbf16_ps(*sums, x, y);
-}
-inline float total(wide_lanes sums) { return _mm512_reduce_add_ps(sums); }
-#endif
-
-// Products of R rows of x with N rows of weights; each weight is loaded once.
-template <int R, int N, typename T, typename X>
-inline void product_block(extent width, const X* x, const T* weight, extent ld,
-                          const float* bias, const float* addend, float* y, extent words) {
-    using Way = Multiplier<T>;
-    typename Way::sum sums[R][N] = {};
-    extent k = 0;
-    for (; k + Way::count <= width; k += Way::count) {
-        typename Way::factor w[N], v;
-#pragma GCC unroll 5  // so that the sums stay in registers
-        for (int n = 0; n < N; ++n) {
-            load(weight + n * ld + k, &w[n]);
-            // Processors read ahead within a row. Rows are short, so also ask for a later one.
-            __builtin_prefetch(weight + (n + 2 * N) * ld + k);
-        }
-#pragma GCC unroll 5
-        for (int r = 0; r < R; ++r) {
-            load(x + r * width + k, &v);
-#pragma GCC unroll 5
-            for (int n = 0; n < N; ++n) add_products(&sums[r][n], w[n], v);
-        }
-    }
-#pragma GCC unroll 5
-    for (int r = 0; r < R; ++r)
-#pragma GCC unroll 5
-        for (int n = 0; n < N; ++n) {
-            float sum = total(sums[r][n]);
-            for (extent i = k; i < width; ++i)
-                sum += wide(weight[n * ld + i]) * wide(x[r * width + i]);
-            if (bias) sum += bias[n];
-            if (addend) sum += addend[r * words + n];
-            y[r * words + n] = sum;
-        }
-}
-
-// y = x weight^T + bias + addend, for few rows of x. For these, libraries take longer to pack the
-// weights than to multiply. A result does not depend on the number of threads. With weights of
-// bfloat16, x is rounded too if the processor multiplies bfloat16.
-template <typename T>
-void product(extent rows, extent width, extent words, const float* x, const T* weight, extent ld,
-             const float* bias, const float* addend, float* y) {
-    const extent block = 24, most = 5;
-    std::vector<typename Multiplier<T>::number> factor(rows * width);
-    for (extent i = 0; i < rows * width; ++i) put(x[i], &factor[i]);
-    auto part = [&](auto r, auto n, extent row, extent word) {
-        extent place = row * words + word;
-        product_block<r, n, T>(width, factor.data() + row * width, weight + word * ld, ld,
-                            bias ? bias + word : bias, addend ? addend + place : addend, y + place,
-                            words);
-    };
-    auto span = [&](auto r, extent row, extent word, extent end) {
-        std::integral_constant<int, Multiplier<T>::together(r)> several;
-        for (; word + several <= end; word += several) part(r, several, row, word);
-        for (; word < end; ++word) part(r, std::integral_constant<int, 1>(), row, word);
-    };
-#pragma omp parallel for schedule(static)
-    for (extent word = 0; word < words; word += block) {
-        extent end = word + block < words ? word + block : words;
-        for (extent row = 0; row < rows; row += most) {
-            switch (rows - row) {
-                case 1: span(std::integral_constant<int, 1>(), row, word, end); break;
-                case 2: span(std::integral_constant<int, 2>(), row, word, end); break;
-                case 3: span(std::integral_constant<int, 3>(), row, word, end); break;
-                case 4: span(std::integral_constant<int, 4>(), row, word, end); break;
-                default: span(std::integral_constant<int, 5>(), row, word, end);
-            }
-        }
-    }
-}
-
-// Logarithm of the sum of e^x over each row; minus infinity if all its numbers are minus infinity.
-template <typename T>
-void logsumexp(extent rows, extent words, const T* logits, extent ld, float* sums) {
+void likeliest(extent rows, extent words, extent count, T* logits, extent ld, extent bans,
+               const extent* banned, float* gained, extent* pieces) {
+    const extent block = 64;
+    const float never = -std::numeric_limits<float>::infinity();
 #pragma omp parallel for schedule(static)
     for (extent row = 0; row < rows; ++row) {
-        const T* l = logits + row * ld;
-        float top = -std::numeric_limits<float>::infinity(), sum = 0.0f;
+        T* l = logits + row * ld;
+        float *value = gained + row * count, top = never, sum = 0.0f;
+        extent *piece = pieces + row * count, kept = 0;
 #pragma omp simd reduction(max : top)
         for (extent v = 0; v < words; ++v) top = wide(l[v]) > top ? wide(l[v]) : top;
-        if (top == -std::numeric_limits<float>::infinity()) {
-            sums[row] = top;
-            continue;
-        }
 #pragma omp simd reduction(+ : sum)
         for (extent v = 0; v < words; ++v) sum += exponential(wide(l[v]) - top);
-        sums[row] = top + std::log(sum);
-    }
-}
-
-// The `count` largest logits of each row, in falling order; of equal ones, the first comes first.
-// A first loop finds the maximum of each block. No result is below the count-th largest of these
-// maxima, so a second loop reads only the few blocks that reach this bound. In the first loop,
-// `values` and `places` hold the largest maxima and the numbers of their blocks.
-template <typename T>
-void topk(extent rows, extent words, extent count, const T* logits, extent ld, float* values,
-          extent* places) {
-    const extent block = 64, blocks = (words + block - 1) / block;
-    const float never = -std::numeric_limits<float>::infinity();
-#pragma omp parallel
-    {
-        std::vector<float> tops(blocks);
-#pragma omp for schedule(static)
-        for (extent row = 0; row < rows; ++row) {
-            const T* l = logits + row * ld;
-            float* value = values + row * count;
-            extent* place = places + row * count;
-            extent kept = 0;
-            auto insert = [&](float x, extent v) {
-                extent slot = kept;
+        const float log_sum = top + std::log(sum);
+        for (extent i = 0; i < bans; ++i) put(never, l + banned[i]);
+        for (extent first = 0; first < words; first += block) {
+            extent end = std::min(first + block, words);
+            float largest = never;
+#pragma omp simd reduction(max : largest)
+            for (extent v = first; v < end; ++v)
+                largest = wide(l[v]) > largest ? wide(l[v]) : largest;
+            if (kept == count && !(largest > value[count - 1])) continue;
+            for (extent v = first; v < end; ++v) {
+                float x = wide(l[v]) > never ? wide(l[v]) : never;  // a NaN is like -inf
+                if (kept == count && !(x > value[count - 1])) continue;
+                extent slot = kept < count ? kept++ : count - 1;
                 for (; slot > 0 && x > value[slot - 1]; --slot) {
-                    if (slot == count) continue;
                     value[slot] = value[slot - 1];
-                    place[slot] = place[slot - 1];
+                    piece[slot] = piece[slot - 1];
                 }
-                if (slot == count) return;
                 value[slot] = x;
-                place[slot] = v;
-                if (kept < count) ++kept;
-            };
-            for (extent b = 0; b < blocks; ++b) {
-                extent end = (b + 1) * block < words ? (b + 1) * block : words;
-                float top = never;
-#pragma omp simd reduction(max : top)
-                for (extent v = b * block; v < end; ++v) top = wide(l[v]) > top ? wide(l[v]) : top;
-                tops[b] = top;
-                insert(top, b);
-            }
-            float bound = kept == count ? value[count - 1] : never;
-            kept = 0;
-            for (extent b = 0; b < blocks; ++b) {
-                if (tops[b] < bound) continue;
-                extent end = (b + 1) * block < words ? (b + 1) * block : words;
-                for (extent v = b * block; v < end; ++v) {
-                    float x = wide(l[v]);
-                    if (x >= bound) insert(x, v);
-                    else if (bound == never) insert(never, v);  // a NaN is like -inf
-                }
+                piece[slot] = v;
             }
         }
+        for (extent i = 0; i < count; ++i) value[i] -= log_sum;
     }
-}
-
-// One step of a search (operations.py, extend): the `count` likeliest pieces after each row and, with
-// the `near` likeliest of these, the `beam` best extensions of each sentence; of equal ones, the
-// first comes first. There are at least `beam` extensions.
-template <typename T>
-void extend(extent rows, extent words, extent count, extent hypotheses, extent near, extent beam,
-            T* logits, extent ld, extent bans, const extent* banned, const float* total,
-            float* gained, extent* pieces, float* best, extent* from, extent* added) {
-    std::vector<float> sums(rows);
-    logsumexp(rows, words, logits, ld, sums.data());
-    for (extent row = 0; row < rows; ++row)
-        for (extent i = 0; i < bans; ++i)
-            put(-std::numeric_limits<float>::infinity(), logits + row * ld + banned[i]);
-    topk(rows, words, count, logits, ld, gained, pieces);
-    for (extent row = 0; row < rows; ++row) {
-        const extent sentence = row / hypotheses * beam;
-        extent kept = std::min(row % hypotheses * near, beam);  // from the sentence's earlier rows
-        for (extent c = 0; c < count; ++c) {
-            gained[row * count + c] -= sums[row];
-            if (c >= near) continue;
-            float value = total[row] + gained[row * count + c];
-            extent slot = kept;
-            for (; slot > 0 && value > best[sentence + slot - 1]; --slot) {
-                if (slot == beam) continue;
-                best[sentence + slot] = best[sentence + slot - 1];
-                from[sentence + slot] = from[sentence + slot - 1];
-                added[sentence + slot] = added[sentence + slot - 1];
-            }
-            if (slot == beam) continue;
-            best[sentence + slot] = value;
-            from[sentence + slot] = row;
-            added[sentence + slot] = pieces[row * count + c];
-            if (kept < beam) ++kept;
-        }
-    }
-}
-
-void additive_scores(extent rows, extent hypotheses, extent positions, extent width,
-                     const float* keys, const float* query, const float* vector,
-                     const std::uint8_t* mask, float* scores) {
-#pragma omp parallel for schedule(static)
-    for (extent b = 0; b < rows; ++b) {
-        const float* q = query + b * width;
-        float* e = scores + b * positions;
-        const extent own = b / hypotheses * positions;
-        for (extent s = 0; s < positions; ++s) {
-            if (!mask[own + s]) {
-                e[s] = -std::numeric_limits<float>::infinity();
-                continue;
-            }
-            const float* k = keys + (own + s) * width;
-            float score = 0.0f;
-#pragma omp simd reduction(+ : score)
-            for (extent a = 0; a < width; ++a) score += vector[a] * tanh(k[a] + q[a]);
-            e[s] = score;
-        }
-    }
-}
-
-// One step of a decoder with one layer, a linear readout and no input feeding. With `first` it
-// attends before its LSTM moves, else after. Without `vector`, `context` is given. Query and readout
-// read the word times `scale`, which undoes the scale of its embedding.
-template <typename T>
-void step(extent first, extent rows, extent hypotheses, extent positions, extent e, extent h,
-          extent m, extent a, const float* word, float scale, const float* hidden,
-          const float* before, const T* input_gates, const float* input_bias, const T* state_gates,
-          const T* word_query, const T* query, extent ld_query, const float* vector,
-          const float* keys, const std::uint8_t* mask, const float* annotations, const T* readout,
-          const float* readout_bias, float* context, float* weights, float* new_hidden,
-          float* after, float* mixed) {
-    std::vector<float> stored(word, word + rows * e), asked(rows * h), compared(rows * a),
-        gates(rows * 4 * h), inputs(rows * 4 * h), moved(rows * 4 * h);
-    for (float& number : stored) number *= scale;
-    const extent entering = first ? m : 0, read = h + m + (first ? e : 0);
-    auto attend_with = [&](const float* state) {
-        product(rows, h, a, state, query, ld_query, nullptr, nullptr, compared.data());
-        additive_scores(rows, hypotheses, positions, a, keys, compared.data(), vector, mask,
-                        weights);
-        attend(rows, hypotheses, positions, m, weights, annotations, context, context, m);
-    };
-    if (first && vector) {
-        if (word_query)
-            product(rows, e, h, stored.data(), word_query, e, nullptr, hidden, asked.data());
-        attend_with(word_query ? asked.data() : hidden);
-    }
-    product(rows, e, 4 * h, word, input_gates, e, input_bias, nullptr, inputs.data());
-    product(rows, h, 4 * h, hidden, state_gates + entering, entering + h, nullptr, nullptr,
-            moved.data());
-    if (first)
-        product(rows, m, 4 * h, context, state_gates, m + h, nullptr, moved.data(), moved.data());
-    cell(rows, h, inputs.data(), moved.data(), before, gates.data(), after, new_hidden, new_hidden,
-         h);
-    if (!first && vector) attend_with(new_hidden);
-    product(rows, h, e, new_hidden, readout, read, readout_bias, nullptr, mixed);
-    product(rows, m, e, context, readout + h, read, nullptr, mixed, mixed);
-    if (first) product(rows, e, e, stored.data(), readout + h + m, read, nullptr, mixed, mixed);
 }
 
 // Runs `work` for narrow arrays of bfloat16 or of float32.
@@ -559,7 +307,23 @@ void seq2seq_attend_backward(extent batch, extent positions, extent width, const
 void seq2seq_additive_scores(extent rows, extent hypotheses, extent positions, extent width,
                              const float* keys, const float* query, const float* vector,
                              const std::uint8_t* mask, float* scores) {
-    additive_scores(rows, hypotheses, positions, width, keys, query, vector, mask, scores);
+#pragma omp parallel for schedule(static)
+    for (extent b = 0; b < rows; ++b) {
+        const float* q = query + b * width;
+        float* e = scores + b * positions;
+        const extent own = b / hypotheses * positions;
+        for (extent s = 0; s < positions; ++s) {
+            if (!mask[own + s]) {
+                e[s] = -std::numeric_limits<float>::infinity();
+                continue;
+            }
+            const float* k = keys + (own + s) * width;
+            float score = 0.0f;
+#pragma omp simd reduction(+ : score)
+            for (extent a = 0; a < width; ++a) score += vector[a] * tanh(k[a] + q[a]);
+            e[s] = score;
+        }
+    }
 }
 
 void seq2seq_additive_scores_backward(extent batch, extent positions, extent width, const float* keys,
@@ -600,39 +364,11 @@ void seq2seq_softmax_loss(extent bf16, extent rows, extent words, void* logits, 
     });
 }
 
-void seq2seq_extend(extent bf16, extent rows, extent words, extent count, extent hypotheses,
-                    extent near, extent beam, void* logits, extent ld, extent bans,
-                    const extent* banned, const float* total, float* gained, extent* pieces,
-                    float* best, extent* from, extent* added) {
+void seq2seq_likeliest(extent bf16, extent rows, extent words, extent count, void* logits, extent ld,
+                       extent bans, const extent* banned, float* gained, extent* pieces) {
     by_type(bf16, [&](auto one) {
-        extend(rows, words, count, hypotheses, near, beam, static_cast<decltype(one)*>(logits), ld, bans,
-               banned, total, gained, pieces, best, from, added);
-    });
-}
-
-void seq2seq_product(extent bf16, extent rows, extent words, extent width, const float* x,
-                     const void* weight, extent ld, const float* bias, float* y) {
-    by_type(bf16, [&](auto one) {
-        product(rows, width, words, x, static_cast<const decltype(one)*>(weight), ld, bias, nullptr,
-                y);
-    });
-}
-
-void seq2seq_step(extent bf16, extent first, extent rows, extent hypotheses, extent positions,
-                  extent e, extent h, extent m, extent a, const float* word, float scale,
-                  const float* hidden, const float* before, const void* input_gates,
-                  const float* input_bias, const void* state_gates, const void* word_query,
-                  const void* query, extent ld_query, const float* vector, const float* keys,
-                  const std::uint8_t* mask, const float* annotations, const void* readout,
-                  const float* readout_bias, float* context, float* weights, float* new_hidden,
-                  float* after, float* mixed) {
-    by_type(bf16, [&](auto one) {
-        using T = decltype(one);
-        auto typed = [](const void* matrix) { return static_cast<const T*>(matrix); };
-        step(first, rows, hypotheses, positions, e, h, m, a, word, scale, hidden, before,
-             typed(input_gates), input_bias, typed(state_gates), typed(word_query), typed(query),
-             ld_query, vector, keys, mask, annotations, typed(readout), readout_bias, context,
-             weights, new_hidden, after, mixed);
+        likeliest(rows, words, count, static_cast<decltype(one)*>(logits), ld, bans, banned, gained,
+                  pieces);
     });
 }
 

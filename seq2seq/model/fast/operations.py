@@ -1,4 +1,4 @@
-"""The operations that take most of the time, in plain PyTorch.
+"""The operations that take most of the time of training, in plain PyTorch.
 
 :class:`Operations` runs everywhere; cpp.py and gpu.py compute the same numbers without
 intermediate arrays. Most results are written into the caller's arrays, because large new arrays
@@ -14,7 +14,6 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.nn import functional
 
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.layers import to_float32
@@ -46,8 +45,7 @@ class LossSums(NamedTuple):
 def fast_tanh_(x: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
     """Compute tanh(x) = 2 sigmoid(2x) - 1 in place; on a CPU six times as fast as PyTorch's tanh.
 
-    The absolute error is about 1e-7 everywhere, so near 0 the relative error is large. This does no
-    harm, because the results are only summed.
+    The absolute error is about 1e-7; the results are only summed, so that it does no harm near 0.
     """
     if x.device.type != "cpu":
         return x.tanh_()
@@ -71,9 +69,8 @@ class Operations:
     ) -> None:
         """Take an LSTM step (Hochreiter & Schmidhuber 1997); ``inputs + product`` enters the gates.
 
-        Both are narrow. Writes the gates after their non-linearities (ordered i, f, g, o), the new
-        cell state, and the hidden state twice: wide and narrow. ``narrow`` may be a slice of wider
-        rows.
+        Writes the gates after their non-linearities (ordered i, f, g, o), the new cell state, and
+        the hidden state twice: wide, and narrow into what may be a slice of wider rows.
         """
         width = before.shape[1]
         torch.add(inputs.to(gates.dtype), product, out=gates)
@@ -96,8 +93,7 @@ class Operations:
     ) -> None:
         """Write the narrow gradient of the gates before their non-linearities.
 
-        ``d_cell`` holds the gradient of ``after`` from the next step, and is overwritten with the
-        gradient of ``before``.
+        The gradient of ``before`` replaces that of ``after`` (from the next step) in ``d_cell``.
         """
         i, f, g, o = gates.chunk(4, dim=1)
         tanh = after.tanh()
@@ -116,10 +112,9 @@ class Operations:
         context: Float[Tensor, "R M"],
         narrow: Float[Tensor, "R M"],
     ) -> None:
-        """Replace the scores in ``weights`` by their softmax; write the context.
+        """Replace the scores in ``weights`` by their softmax; write the context, wide and narrow.
 
-        A score of minus infinity excludes its position. The context, the weighted sum of the
-        annotations, is written to ``context`` and to ``narrow``, which may be one array.
+        A score of minus infinity excludes its position. ``narrow`` may be ``context`` itself.
         """
         by_sentence = (len(annotations), -1)
         weights.copy_(weights.softmax(dim=1))
@@ -149,10 +144,7 @@ class Operations:
         mask: Bool[Tensor, "N S"],
         scores: Float[Tensor, "R S"],
     ) -> None:
-        """Write additive scores v . tanh(k_j + q); if ``vector`` is None, dot products k_j . q.
-
-        Padding gets minus infinity.
-        """
+        """Write v . tanh(k_j + q) or, without ``vector``, k_j . q; minus infinity at padding."""
         by_sentence = (len(keys), -1)
         queries = query.unflatten(0, by_sentence)
         if vector is None:
@@ -174,9 +166,8 @@ class Operations:
     ) -> None:
         """Write the gradient of the query; add to the gradients of keys and vector.
 
-        With ``vector``, ``d_keys`` and ``d_vector`` stay incomplete. After its loop over target
-        positions, the caller multiplies ``d_keys`` by ``vector`` and sums ``d_vector`` over
-        sentences.
+        With ``vector``, the caller, after its loop over target positions, still has to multiply
+        ``d_keys`` by ``vector`` and to sum ``d_vector`` over sentences.
         """
         row = d_scores[:, None]
         if vector is None or d_vector is None:
@@ -199,12 +190,11 @@ class Operations:
         scale: float | Float[Tensor, ""],
         d_bias: Float[Tensor, "V"] | None,
     ) -> LossSums:
-        """Label-smoothed cross entropy of ``logits + bias`` (Szegedy et al. 2016), in two parts.
+        """Cross entropy of ``logits + bias`` in two parts; rows whose target is PAD do not count.
 
-        The two parts, likelihood and uniform, are returned without ``scale``. A row whose target is
-        PAD does not count. With ``d_bias``, the gradient of the logits (narrow) overwrites
-        ``logits``, and the bias's gradient is added to ``d_bias``. Both are gradients of the sum
-        over rows of scale * ((1 - smoothing) * likelihood + smoothing * uniform).
+        With ``d_bias``, the narrow gradient of the logits overwrites ``logits``, and the bias's is
+        added to ``d_bias``: gradients of the sum over rows of scale * ((1 - smoothing) * likelihood
+        + smoothing * uniform).
         """
         wide, target = bias + logits, targets[:, None]
         counted = (target != PAD).to(wide.dtype)
@@ -222,6 +212,18 @@ class Operations:
             logits.copy_(gradient)
         return LossSums(likelihood, uniform)
 
+    def likeliest(
+        self, logits: Float[Tensor, "R V"], banned: Int[Tensor, "P"], count: int
+    ) -> tuple[Float[Tensor, "R C"], Int[Tensor, "R C"]]:
+        """Log-probabilities in nats and ids of the ``count`` likeliest pieces, best first.
+
+        The logits of ``banned`` pieces become minus infinity after the softmax's sum is computed,
+        so the probabilities of other pieces do not rise.
+        """
+        log_sum = to_float32(logits).logsumexp(dim=1, keepdim=True)
+        values, pieces = logits.index_fill_(1, banned, -torch.inf).topk(count, dim=1)
+        return to_float32(values) - log_sum, pieces
+
     def extend(
         self,
         logits: Float[Tensor, "R V"],
@@ -232,29 +234,17 @@ class Operations:
     ) -> Extensions:
         """Extend hypotheses of log-probabilities ``total`` by one piece; keep the ``beam`` best.
 
-        Fewer are returned while there are fewer extensions. Also returns the ``count`` likeliest
-        pieces after each hypothesis; ``count`` must be at least ``min(beam, V)``. The logits of
-        ``banned`` pieces become minus infinity after the softmax's sum is computed, so the
-        probabilities of other pieces do not rise.
+        Of equal ones, the extension of the lower hypothesis comes first. ``count`` must be at least
+        ``min(beam, V)``.
         """
-        log_sum = to_float32(logits).logsumexp(dim=1)
-        values, pieces = logits.index_fill_(1, banned, -torch.inf).topk(count, dim=1)
-        gained = to_float32(values) - log_sum[:, None]
+        gained, pieces = self.likeliest(logits, banned, count)
         near = min(beam, count)  # the best of a sentence are among the best of each hypothesis
         extended = (total[:, :, None] + gained[:, :near].unflatten(0, total.shape)).flatten(1)
-        best, index = extended.topk(min(beam, extended.shape[1]), dim=1)
+        ranked = extended.sort(dim=1, descending=True, stable=True)
+        best, index = ranked.values[:, :beam], ranked.indices[:, :beam]
         first = torch.arange(0, len(logits), total.shape[1], device=logits.device)
         added = pieces[:, :near].reshape(len(total), -1).gather(1, index)
         return Extensions(gained, pieces, best, first[:, None] + index // near, added)
-
-    def product(
-        self, rows: Float[Tensor, "R X"], weight: Float[Tensor, "Y X"], bias: Float[Tensor, "Y"]
-    ) -> Float[Tensor, "R Y"]:
-        """Linear layer for few rows, in float32; only ``weight`` may be bfloat16.
-
-        With such a weight, the C++ version rounds ``rows`` if the processor multiplies bfloat16.
-        """
-        return functional.linear(rows, to_float32(weight), bias)
 
 
 def dense(*arrays: Tensor) -> tuple[Tensor, ...]:

@@ -1,11 +1,9 @@
 r"""The decoder's recurrence over a whole target as one differentiable operation.
 
-PyTorch's autograd would record a dozen small operations per target step, keep a (B, S, A) array of
-each step, and add up every weight gradient step by step. Here autograd records nothing inside the
-loop. The steps keep only what the backward pass needs. The backward pass recomputes (B, S, A)
-arrays, and computes each weight's gradient as one large product after the loop. The numbers are
-those of :meth:`Decoder.forward <seq2seq.model.decoder.Decoder.forward>`
-(``model.decoder.recurrence=reference``), up to rounding.
+PyTorch's autograd would keep a (B, S, A) array of each step, and add up every weight gradient step
+by step. Here the backward pass recomputes these arrays, and computes each weight's gradient as one
+large product after the loop. The numbers are those of :meth:`Decoder.forward
+<seq2seq.model.decoder.Decoder.forward>`, up to rounding.
 
 :math:`X_t = W_x E y_{t-1} + b` and :math:`Q_t = W_a W_y E y_{t-1}` depend on the known target
 alone and are computed before the loop. W is the cell's weight for :math:`z_t = [c_t; s_{t-1}]`. A
@@ -45,11 +43,10 @@ from seq2seq.model.layers import matmul_dtype
 
 
 class Score(NamedTuple):
-    """Score of an attention: v . tanh(k_j + q), or q . k_j if ``vector`` is None."""
+    """Weights of a score: v . tanh(k_j + q), or q . k_j if ``vector`` is None."""
 
     query_weight: Float[Tensor, "Q H"] | None
     """Matrix that maps the state into the query; None if the state enters it unchanged."""
-    keys: Float[Tensor, "B S Q"]
     vector: Float[Tensor, "Q"] | None
 
 
@@ -64,16 +61,13 @@ def attention_scan(
 ) -> tuple[Float[Tensor, "T B H"], Float[Tensor, "T B M"], Float[Tensor, "T B S"]]:
     """Run an LSTM that attends before each step; return states, contexts and weights, time first.
 
-    The weights carry no gradient.
-
-    X_t, Q_t and W are explained at the top of this file. ``gates`` holds X_t for all t. ``queries``
-    holds Q_t, or is None if the query is the state alone. ``hidden`` is s_0, and ``cell`` is the
-    cell state before the first step. ``weight`` is W, with Z = M + H columns [context; state].
+    ``gates`` holds X_t; ``queries`` holds Q_t, or is None if the query is the state alone;
+    ``weight`` is W, with Z = M + H columns. The returned weights carry no gradient.
     """
     dtype = matmul_dtype(gates.device, hidden.dtype)
     operations = choose_operations(gates.device, hidden.dtype, dtype)
-    inputs = (gates, hidden, cell, weight, source.annotations, source.mask, queries, *score)
-    hidden, contexts, weights = _AttentionScan.apply(operations, dtype, *inputs)
+    inputs = gates, hidden, cell, weight, source.annotations, source.mask, source.keys
+    hidden, contexts, weights = _AttentionScan.apply(operations, dtype, *inputs, queries, *score)
     return hidden, contexts, weights
 
 
@@ -83,10 +77,7 @@ def lstm_scan(
     cell: Float[Tensor, "B H"],
     weight: Float[Tensor, "G H"],
 ) -> Float[Tensor, "T B H"]:
-    """Hidden states s_1 ... s_T of an LSTM that starts from ``hidden`` and ``cell``.
-
-    ``gates`` holds W_x x + b, the term of the inputs; ``weight`` multiplies the state.
-    """
+    """Hidden states s_1 ... s_T of an LSTM; ``gates`` holds the term of its inputs, W_x x + b."""
     dtype = matmul_dtype(gates.device, hidden.dtype)
     operations = choose_operations(gates.device, hidden.dtype, dtype)
     states: Tensor = _LstmScan.apply(operations, dtype, gates, hidden, cell, weight)
@@ -94,38 +85,26 @@ def lstm_scan(
 
 
 class _Tape:
-    """Arrays that an LSTM keeps for its backward pass.
-
-    Step t, counted from 0, reads the states in row t and writes those in row t + 1.
-    """
+    """Arrays that an LSTM keeps; step t (from 0) reads states in row t and writes row t + 1."""
 
     def __init__(self, steps: int, hidden: Tensor, cell: Tensor, joined: Tensor) -> None:
         batch, width = hidden.shape
         self.gates = hidden.new_empty(steps, batch, 4 * width)  # after their non-linearities
         self.hidden = hidden.new_empty(steps + 1, batch, width)
         self.cell = hidden.new_empty(steps + 1, batch, width)
-        self.joined = joined
-        """What the weight multiplies in each step: [context; state], or the state alone."""
+        self.joined = joined  # what the weight multiplies: [context; state], or the state alone
         self.state = joined[:, :, joined.shape[2] - width :]
         self.hidden[0], self.cell[0], self.state[0] = hidden, cell, hidden
 
     def step(self, operations: Operations, t: int, inputs: Tensor, transposed: Tensor) -> None:
-        """Take step t; ``inputs`` is its inputs' term in the gates, ``transposed`` is W^T."""
         written = self.gates[t], self.cell[t + 1], self.hidden[t + 1], self.state[t + 1]
         operations.cell(inputs, self.joined[t] @ transposed, self.cell[t], *written)
 
 
 class _LstmScan(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,
-        operations: Operations,
-        dtype: torch.dtype,
-        inputs: Tensor,
-        hidden: Tensor,
-        cell: Tensor,
-        weight: Tensor,
-    ) -> Tensor:
+    def forward(ctx: Any, operations: Operations, dtype: torch.dtype, *arrays: Tensor) -> Tensor:
+        inputs, hidden, cell, weight = arrays
         steps, (batch, width) = len(inputs), hidden.shape
         with torch.autocast(inputs.device.type, enabled=False):
             inputs, transposed = inputs.to(dtype).contiguous(), weight.to(dtype).t()
@@ -158,20 +137,10 @@ class _LstmScan(torch.autograd.Function):
 class _AttentionScan(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        operations: Operations,
-        dtype: torch.dtype,
-        inputs: Tensor,
-        hidden: Tensor,
-        cell: Tensor,
-        weight: Tensor,
-        annotations: Tensor,
-        mask: Tensor,
-        known_queries: Tensor | None,
-        query_weight: Tensor | None,
-        keys: Tensor,
-        vector: Tensor | None,
+        ctx: Any, operations: Operations, dtype: torch.dtype, *arrays: Any
     ) -> tuple[Tensor, Tensor, Tensor]:
+        inputs, hidden, cell, weight, annotations, mask, keys, *optional = arrays
+        known_queries, query_weight, vector = optional
         steps, (batch, positions, width) = len(inputs), annotations.shape
         with torch.autocast(inputs.device.type, enabled=False):
             inputs, transposed = inputs.to(dtype).contiguous(), weight.to(dtype).t()
@@ -241,7 +210,7 @@ class _AttentionScan(torch.autograd.Function):
             if vector is not None and d_vector is not None:
                 d_keys, d_vector = d_keys.mul_(vector), d_vector.sum(dim=0)
             d_annotations = torch.bmm(weights.permute(1, 2, 0), d_contexts.transpose(0, 1))
-        known = d_queries if ctx.needs_input_grad[8] else None
+        known = d_queries if ctx.needs_input_grad[9] else None
         recurrence = (d_gates, d_hidden, d_cell, d_weight.to(weight.dtype))
-        attention = (d_annotations, None, known, d_query_weight, d_keys, d_vector)
+        attention = (d_annotations, None, d_keys, known, d_query_weight, d_vector)
         return None, None, *recurrence, *attention

@@ -1,6 +1,5 @@
 """Operations in plain PyTorch against its layers and autograd; the compiled ones against those."""
 
-import logging
 import math
 
 import pytest
@@ -20,7 +19,7 @@ from torch.nn import functional
 
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.fast import choose
-from seq2seq.model.fast.choose import choose_operations, compiled_operations, try_out
+from seq2seq.model.fast.choose import choose_operations, compiled_operations
 from seq2seq.model.fast.cpp import CppOperations
 from seq2seq.model.fast.operations import Operations, dense, fast_tanh_, row_stride
 from seq2seq.model.layers import lstm_cell
@@ -233,14 +232,6 @@ def test_arrays_that_would_be_misread_are_refused():
         row_stride(apart)
 
 
-def test_the_trial_before_first_use_passes(faster):
-    """Else a fault of its own would send every machine to plain PyTorch, with a log line alone."""
-    operations, device, _ = faster
-    try_out(operations, torch.device(device))
-    with torch.autocast(device, torch.bfloat16):  # as where a translation comes first
-        try_out(operations, torch.device(device))
-
-
 def test_the_compiled_are_chosen_for_float32_alone(monkeypatch):
     cpu = torch.device("cpu")
     if (compiled := compiled_operations("cpu")) is None:
@@ -249,22 +240,3 @@ def test_the_compiled_are_chosen_for_float32_alone(monkeypatch):
     assert choose_operations(cpu, torch.float64, torch.float64).name == "torch"
     monkeypatch.setattr(choose, "compiled_operations", lambda _: None)  # as where none can be built
     assert choose_operations(cpu, torch.float32, torch.float32).name == "torch"
-
-
-@pytest.mark.parametrize("name", [*OPERATIONS, "softmax_loss", "extend"])
-def test_an_operation_that_gives_wrong_numbers_is_found_and_not_used(name, monkeypatch, caplog):
-    def nearly(self, *arguments):
-        result = getattr(PLAIN, name)(*arguments)
-        written = arguments[-1] if result is None else result[0]
-        written += 0.01
-        return result
-
-    monkeypatch.setattr(CppOperations, "__init__", lambda self: None)
-    for each in (*OPERATIONS, "softmax_loss", "extend"):
-        monkeypatch.setattr(CppOperations, each, getattr(Operations, each))
-    monkeypatch.setattr(CppOperations, name, nearly)
-    with caplog.at_level(logging.INFO):
-        assert compiled_operations.__wrapped__("cpu") is None
-    (record,) = caplog.records
-    assert name in record.message
-    assert "\n" not in record.message

@@ -24,5 +24,5 @@ def test_what_is_kept_for_the_backward_pass_does_not_grow_with_steps_times_keys(
     annotations, keys = leaf(batch, positions, 6), leaf(batch, positions, size)
     source = Source(annotations, mask, annotations[:, 0], keys)
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        attention_scan(*leaves, source, Score(leaf(size, 5), keys, leaf(size)), None)
+        attention_scan(*leaves, source, Score(leaf(size, 5), leaf(size)), None)
     assert 0 < sum(kept) < steps * batch * positions * size / 4

@@ -1,78 +1,15 @@
-"""Figures: loss of references by position and source length; dev loss and BLEU by updates."""
+"""Figure of learning curves: dev loss and BLEU by updates."""
 
-from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from seq2seq.drawing import draw_cells, name_lines, new_figure
-from seq2seq.evaluation.comparison import Comparison, System
-from seq2seq.evaluation.lengths import FEW
-from seq2seq.evaluation.scores import bucket_labels
+from seq2seq.drawing import name_lines, new_figure
 from seq2seq.looks import GRID, INK, LINES, Look, looks
 from seq2seq.report.training_runs import TrainingRun
-
-POSITIONS = (5, 10, 20, 30, 40, 50)
-"""Last piece of each range of positions in the reference."""
-
-
-def position_losses(
-    comparison: Comparison, system: System
-) -> tuple[Float[np.ndarray, "lengths positions"], Int[np.ndarray, "lengths positions"]]:
-    """Mean loss in nats and number of pieces, by source length and position, over all seeds."""
-    shape = len(comparison.members), len(POSITIONS) + 1
-    total, count = np.zeros(shape), np.zeros(shape, dtype=np.int64)
-    for scores in system.reference_scores:
-        for row, chosen in enumerate(comparison.members):
-            for line in np.flatnonzero(chosen):
-                losses = scores.piece_losses[line]
-                starts = [0, *POSITIONS][: bisect_left(POSITIONS, len(losses)) + 1]
-                if losses:
-                    total[row, : len(starts)] += np.add.reduceat(losses, starts)
-                    count[row, : len(starts)] += np.diff([*starts, len(losses)])
-    with np.errstate(invalid="ignore"):
-        return total / count, count
-
-
-def position_figure(comparison: Comparison, caveat: str) -> Figure | None:
-    """Draw a map of the loss by position for each system, all in one colour scale.
-
-    Returns None without losses. ``caveat`` is printed below the maps.
-    """
-    losses = {
-        system.name: found
-        for system in comparison.systems
-        if (found := position_losses(comparison, system))[1].any()
-    }
-    if not losses:
-        return None
-    lengths = [row.words.replace("-", "–") for row in comparison.systems[0].buckets]
-    rows = -(-len(losses) // 2)
-    subject = [part for part in (comparison.corpus, comparison.test_set) if part]
-    subtitle = (
-        f"{' · '.join(subject) or 'test set'}; nats per piece; italic: fewer than {FEW} pieces"
-    )
-    height = 1.3 + rows * (1.2 + 0.34 * len(lengths))
-    figure = new_figure(height, "Loss by position in the reference", subtitle, caveat)
-    highest = max(float(np.nanmax(means)) for means, _ in losses.values()) or 1.0
-    for place, (name, (means, count)) in enumerate(losses.items(), start=1):
-        axes = figure.add_subplot(rows, 2, place)
-        # Darker means a higher loss, also in grey. Every shade is lighter than a dark background.
-        texts = draw_cells(axes, means, "YlOrRd", highest, digits=2)
-        for text, pieces in zip(texts, count[count > 0], strict=True):
-            text.set(fontsize=9, fontstyle="italic" if pieces < FEW else "normal")
-        axes.set_title(name, loc="left", fontsize=11)
-        labels = [label.replace("-", "–") for label in bucket_labels(POSITIONS)]
-        axes.set_xticks(range(len(labels)), labels)
-        axes.set_yticks(range(len(lengths)), lengths)
-        axes.tick_params(length=0, labelsize=9)
-        axes.set_xlabel("Position of the piece in the reference", fontsize=10)
-        axes.set_ylabel(f"Source {comparison.settings.unit}", fontsize=10)
-    return figure
 
 
 def learning_curves(runs: Sequence[TrainingRun]) -> Figure | None:

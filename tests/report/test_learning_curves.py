@@ -1,48 +1,10 @@
-"""Losses by position counted another way, and learning curves with their best checkpoints."""
+"""Learning curves with their best checkpoints."""
 
 from dataclasses import replace
 
-import numpy as np
-import pytest
-
 from seq2seq.record import Progress, TrainingRecord
-from seq2seq.report.loss_figure import POSITIONS, learning_curves, position_figure, position_losses
+from seq2seq.report.learning_curves import learning_curves
 from seq2seq.report.training_runs import TrainingRun
-
-
-def test_losses_by_position_are_means_over_pieces(attending):
-    system = attending.systems[0]
-    found: dict[tuple[int, int], list[float]] = {}
-    for evaluation in system.evaluations:
-        said = evaluation.texts.reference_scores
-        for source, losses in zip(evaluation.texts.sources, said.piece_losses, strict=True):
-            row = min(6, (max(1, len(source.split())) - 1) // 10)
-            for place, loss in enumerate(losses, start=1):
-                column = sum(place > edge for edge in POSITIONS)
-                found.setdefault((row, column), []).append(loss)
-    means, count = position_losses(attending, system)
-    for cell, number in np.ndenumerate(count):
-        assert number == len(found.get(cell, []))
-        expected = np.mean(found[cell]) if number else np.nan
-        assert means[cell] == pytest.approx(expected, nan_ok=True)
-
-
-def test_each_system_has_a_map_of_its_losses_in_the_same_shades(attending, comparison, unscored):
-    losses = {s.name: position_losses(attending, s) for s in attending.systems}
-    figure = position_figure(attending, "a caveat")
-    assert "a caveat" in [text.get_text() for text in figure.texts]
-    assert [axes.get_title(loc="left") for axes in figure.axes] == list(losses)
-    highest = max(np.nanmax(means) for means, _ in losses.values())
-    for axes, (means, count) in zip(figure.axes, losses.values(), strict=True):
-        assert axes.images[0].get_clim() == (0, highest)
-        written = {text.get_position()[::-1]: text for text in axes.texts}
-        for cell, number in np.ndenumerate(count):
-            assert (cell in written) == bool(number)
-            if number:
-                assert written[cell].get_text() == f"{means[cell]:.2f}"
-                assert (written[cell].get_fontstyle() == "italic") == (number < 100)
-    assert position_figure(comparison, "") is None  # no model was asked
-    assert position_figure(unscored, "") is None
 
 
 def run(system: str, losses: list[float], bleus: list[float | None], best: int) -> TrainingRun:

@@ -1,0 +1,127 @@
+"""Several models as one, and the scores of known targets.
+
+Shape letters are those of the model: N sentences, and R rows, the hypotheses of these sentences.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from seq2seq.data.vocabulary import BOS, PAD
+from seq2seq.model.layers import to_float32
+from seq2seq.model.translation import TranslationModel
+
+CELLS = 2_048
+"""Largest number of target positions, padding included, that forced decoding reads together; a
+longer target is read alone. So memory does not grow with the batch."""
+
+
+class OfEach(tuple[Any, ...]):
+    """What several models have read of the same sentences, or their states."""
+
+    def select(self, rows: Int[Tensor, "K"]) -> "OfEach":
+        """Return the rows, or sentences, at ``rows`` for each model."""
+        return OfEach(one.select(rows) for one in self)
+
+
+class EnsembleStep(NamedTuple):
+    """One step of several models."""
+
+    logits: Float[Tensor, "R V"]
+    state: OfEach
+    weights: Float[Tensor, "R S"]
+
+
+class Ensemble(nn.Module):
+    """Models of equal vocabularies that decode as one :class:`TranslationModel`.
+
+    Their probabilities are averaged, and the attention weights of those that attend to words.
+    """
+
+    def __init__(self, models: Sequence[TranslationModel]) -> None:
+        super().__init__()
+        self._models = nn.ModuleList(models)
+
+    @property
+    def models(self) -> list[TranslationModel]:
+        return cast(list[TranslationModel], list(self._models))
+
+    @property
+    def attends(self) -> bool:
+        return any(model.attends for model in self.models)
+
+    def parameter_counts(self) -> dict[str, int]:
+        """Number of trainable parameters by part, summed over the models."""
+        counts = [model.parameter_counts() for model in self.models]
+        return {part: sum(of_model[part] for of_model in counts) for part in counts[0]}
+
+    def encode(self, source: Int[Tensor, "N S"], lengths: Int[Tensor, "N"]) -> OfEach:
+        return OfEach(model.encode(source, lengths) for model in self.models)
+
+    def init_state(self, source: OfEach) -> OfEach:
+        return OfEach(one.init_state(of) for one, of in zip(self.models, source, strict=True))
+
+    def step(self, token: Int[Tensor, "R"], state: OfEach, source: OfEach) -> EnsembleStep:
+        each = zip(self.models, state, source, strict=True)
+        steps = [model.step(token, *read) for model, *read in each]
+        logits, states, weights = zip(*steps, strict=True)
+        return EnsembleStep(_mean_prediction(logits), OfEach(states), self._mean_weights(weights))
+
+    def forward(
+        self, source: Int[Tensor, "N S"], lengths: Int[Tensor, "N"], target: Int[Tensor, "N T"]
+    ) -> tuple[tuple[Tensor, ...], Float[Tensor, "N T S"]]:
+        read = [model(source, lengths, target) for model in self.models]
+        readouts, weights = zip(*read, strict=True)
+        return readouts, self._mean_weights(weights)
+
+    def logits(self, readouts: Sequence[Tensor]) -> Float[Tensor, "*N V"]:
+        each = zip(self.models, readouts, strict=True)
+        return _mean_prediction([model.logits(of_model) for model, of_model in each])
+
+    def _mean_weights(self, weights: Sequence[Float[Tensor, "*N _"]]) -> Float[Tensor, "*N S"]:
+        """Mean weights of the models that attend to words; if none does, those of the first."""
+        seen = [own for own, model in zip(weights, self.models, strict=True) if model.attends]
+        return torch.stack(seen or [weights[0]]).mean(dim=0)
+
+
+def _mean_prediction(logits: Sequence[Float[Tensor, "*N V"]]) -> Float[Tensor, "*N V"]:
+    """Logits of the models' mean probability."""
+    predictions = torch.stack([to_float32(of_model).log_softmax(dim=-1) for of_model in logits])
+    return predictions.logsumexp(dim=0) - math.log(len(logits))
+
+
+class ForcedDecoding(NamedTuple):
+    """The model's scores of known targets."""
+
+    log_probabilities: Float[Tensor, "N T"]
+    """Log-probability of each piece, in nats; 0 at padding."""
+    weights: Float[Tensor, "N T S"]
+    """Attention weights of the step that scored each piece; 0 in fixed, init_only and none."""
+
+
+@torch.no_grad()
+def forced_decode(
+    model: TranslationModel | Ensemble,
+    source: Int[Tensor, "N S"],
+    lengths: Int[Tensor, "N"],
+    target: Int[Tensor, "N T"],
+) -> ForcedDecoding:
+    """Score known targets, each read as a whole, as in training (forced decoding).
+
+    The model must be in evaluation mode. ``target`` holds ids without BOS, padded on the right; one
+    without EOS is scored as a prefix.
+    """
+    together = max(1, CELLS // target.shape[1])
+    if len(target) > together:
+        split = (x.split(together) for x in (source, lengths, target))
+        found = [forced_decode(model, *part) for part in zip(*split, strict=True)]
+        return ForcedDecoding(*(torch.cat(of) for of in zip(*found, strict=True)))
+    before = torch.cat([torch.full_like(target[:, :1], BOS), target[:, :-1]], dim=1)
+    readouts, weights = model(source, lengths, before)
+    logits = model.logits(readouts)
+    gained = logits.gather(2, target[:, :, None]).squeeze(2) - logits.logsumexp(dim=2)
+    return ForcedDecoding(gained.masked_fill(target == PAD, 0.0), weights)

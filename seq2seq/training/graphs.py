@@ -1,0 +1,77 @@
+"""Gradients of batches; on a GPU, from recorded CUDA graphs.
+
+A GPU computes the small operations of a recurrent model faster than Python can start them. A CUDA
+graph is a recorded list of such operations, which one call starts. They read and write the arrays
+of the recording, so each shape of batch needs its own recording, and batches are padded to few
+shapes. A shape is recorded when it occurs for the second time: the first time, the libraries
+compile code and reserve memory, which a recording must not contain.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from seq2seq.data.batching import Batch
+from seq2seq.model.translation import TranslationModel
+from seq2seq.training.loss import add_gradient
+
+MOST_RECORDINGS = 128
+"""Greatest number of shapes to record; for others, Python starts each operation."""
+
+
+class Recording(NamedTuple):
+    """A CUDA graph, the arrays that it reads, and the array that it writes the likelihood to."""
+
+    graph: torch.cuda.CUDAGraph
+    batch: Batch
+    scale: Float[Tensor, ""]
+    likelihood: Float[Tensor, ""]
+
+
+@dataclass
+class Gradients:
+    """Adds gradients of batches to those that the model's parameters hold."""
+
+    model: TranslationModel
+    device: torch.device
+    precision: torch.dtype
+    smoothing: float
+
+    def __post_init__(self) -> None:
+        self._recordings: dict[tuple[int, ...], Recording | None] = {}  # None: occurred once
+        self._pool = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
+
+    def add(self, batch: Batch, scale: float) -> Float[Tensor, ""]:
+        """Add the gradient of the loss; return the negative log-likelihood, which is not scaled."""
+        if self.device.type != "cuda":
+            return self.by_calls(batch, scale)
+        padded = batch.padded()
+        shape = (*padded.source.shape, *padded.target_input.shape)
+        met, recording = shape in self._recordings, self._recordings.get(shape)
+        if recording is None:
+            on_device, factor = padded.to(self.device), torch.tensor(scale, device=self.device)
+            if not met or sum(map(bool, self._recordings.values())) >= MOST_RECORDINGS:
+                self._recordings[shape] = None
+                return self.by_calls(on_device, factor)
+            recording = self._recordings[shape] = self._record(on_device, factor)
+        for kept, new in zip(recording.batch[:4], padded[:4], strict=True):  # the ids and lengths
+            kept.copy_(new.pin_memory(), non_blocking=True)
+        recording.scale.fill_(scale)
+        recording.graph.replay()
+        return recording.likelihood.clone()
+
+    def by_calls(self, batch: Batch, scale: float | Float[Tensor, ""]) -> Float[Tensor, ""]:
+        """Do what :meth:`add` does, but start each operation from Python."""
+        on_device = batch.to(self.device)
+        return add_gradient(self.model, on_device, self.precision, self.smoothing, scale)
+
+    def _record(self, batch: Batch, scale: Float[Tensor, ""]) -> Recording:
+        graph = torch.cuda.CUDAGraph()
+        # All graphs take their memory from one pool, as only one of them runs at a time. Other
+        # threads, such as NCCL's, may use the device meanwhile.
+        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+            likelihood = self.by_calls(batch, scale)
+        return Recording(graph, batch, scale, likelihood)

@@ -1,0 +1,34 @@
+"""Each room of the house stays within its budget; who adds to one takes as much out of it."""
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["budget"]
+
+
+def size(*patterns: str) -> tuple[int, int]:
+    """Lines and statements (docstrings are none) of the Python files that the patterns name."""
+    texts = [path.read_text(encoding="utf-8") for one in patterns for path in ROOT.glob(one)]
+    nodes = [node for text in texts for node in ast.walk(ast.parse(text))]
+    words = [n for n in nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)]
+    statements = sum(isinstance(node, ast.stmt) for node in nodes) - len(words)
+    return sum(len(text.splitlines()) for text in texts), statements
+
+
+@pytest.mark.parametrize("room", TABLE)
+def test_a_room_is_no_larger_than_its_budget(room):
+    budget = TABLE[room]
+    found = size(*budget["files"])
+    assert found[0] <= budget["lines"]
+    assert found[1] <= budget["statements"]
+
+
+def test_every_file_is_in_a_room():
+    files = {path for one in ("seq2seq", "scripts", "tests", "study", "benchmarks") for path in
+             (ROOT / one).rglob("*.py")}  # fmt: skip
+    counted = {path for room in TABLE.values() for one in room["files"] for path in ROOT.glob(one)}
+    assert files <= counted
