@@ -107,7 +107,6 @@ def settings(cls: type[T]) -> type[T]:
     """Make a dataclass whose values pydantic checks; a wrong one raises UserError."""
     rules = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
     made: Any = pydantic.dataclasses.dataclass(cls, kw_only=True, config=rules)
-    pydantic.dataclasses.rebuild_dataclass(made, force=True)
     build = made.__init__
 
     def init(self: Any, **values: Any) -> None:
