@@ -64,7 +64,8 @@ class ScoreRow:
     def as_json(self) -> dict[str, Any]:
         """Return the fields and the scores by name."""
         named = asdict(self)
-        return named | dict.fromkeys(SCORES) | named.pop("scores")
+        scores = named.pop("scores")
+        return {**named, **dict.fromkeys(SCORES), **scores}
 
     @property
     def summary(self) -> str:
