@@ -191,10 +191,17 @@ class Translator:
         wanted, reader = (search, forced, attention, choices), iter(lines)
         with _bar(total, progress) as bar:
             while text := list(islice(reader, max(1, chunk))):
-                read = [self.read(line, number) for number, line in enumerate(text, first_line)]
+                rows = [(line, self.cut(line)) for line in text]
+                for number, (_, pieces) in enumerate(rows, first_line):
+                    if len(pieces) > self.max_pieces:
+                        log.warning(
+                            f"Line {number} has {len(pieces)} pieces; only the first "
+                            f"{self.max_pieces} are translated (tokenization.max_pieces)."
+                        )
                 first_line += len(text)
                 found = [Hypothesis("", 0.0, 0.0, [], False, source=line) for line in text]
-                lengths, rows = [(len(pieces),) for pieces in read], [*zip(text, read, strict=True)]
+                rows = [(line, pieces[: self.max_pieces]) for line, pieces in rows]
+                lengths = [(len(pieces),) for _, pieces in rows]
                 work = self._translate_batch, rows, lengths, search.batch_size
                 for i, hypothesis in self._in_batches(*work, bar, *wanted):
                     found[i] = hypothesis
@@ -230,16 +237,6 @@ class Translator:
             work = self._force_batch, rows, lengths, batch_size
             for i, found in self._in_batches(*work, bar):
                 yield ForcedPair(i, rows[i][1], *found)
-
-    def read(self, sentence: str, line: int = 1) -> list[str]:
-        """Cut a sentence into pieces, at most ``max_pieces``; warn if it has more."""
-        pieces = self.cut(sentence)
-        if len(pieces) > self.max_pieces:
-            log.warning(
-                f"Line {line} has {len(pieces)} pieces; only the first {self.max_pieces} are "
-                "translated (tokenization.max_pieces of the trained model)."
-            )
-        return pieces[: self.max_pieces]
 
     def cut(self, sentence: str) -> list[str]:
         """Cut a sentence into all its pieces."""

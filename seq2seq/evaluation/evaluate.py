@@ -120,7 +120,14 @@ def _evaluate_system(
         for search in config.searches():
             directory, identity = subject(name, search)
             settings = {**asdict(trained), "decoding": asdict(search)}
-            if (finished := _finished(directory, identity)) is not None:
+            if (finished := _finished(directory, identity)) is None:
+                record = EvaluationRecord(
+                    **known, test_set=name, search=search.name, config=settings, identity=identity
+                )
+                scores = scores or score_references(translator, sources, references[0], batch_size)
+                said = _translate(translator, sources, references, search, record)
+                said, counts = replace(said, reference_scores=scores), None
+            else:
                 log.info("%s holds these translations already; scoring them again.", directory)
                 said, counts = finished.texts, finished.counts
                 # Since then, run.json may have been lost, or the run may have been continued
@@ -128,40 +135,39 @@ def _evaluate_system(
                 training = known["training"] or finished.record.training
                 settings = {**(finished.record.config or {}), "training": settings["training"]}
                 record = replace(finished.record, training=training, config=settings)
-            else:
-                record = EvaluationRecord(
-                    **known, test_set=name, search=search.name, config=settings, identity=identity
-                )
-                started, title = (
-                    time.monotonic(),
-                    f"{record.name}: translating {name}, {search.name}",
-                )
-                found = translator.translate(sources, search, progress=title)
-                seconds = time.monotonic() - started
-                pieces = [len(translator.cut(source)) for source in sources]
-                record.cut_sources = sum(n > translator.max_pieces for n in pieces)
-                record.seconds = round(seconds, 2)
-                record.sentences_per_second = round(len(found) / max(seconds, 1e-9), 1)
-                scores = scores or score_references(translator, sources, references[0], batch_size)
-                totals = [h.log_probability for h in found]
-                said, counts = (
-                    Translations(
-                        sources,
-                        references[0],
-                        [h.text for h in found],
-                        [h.capped for h in found],
-                        [total if math.isfinite(total) else None for total in totals],
-                        scores,
-                        more_references=references[1:],
-                    ),
-                    None,
-                )
             record.maps = config.maps or record.maps
             drawn = draw_maps(translator, said, lines - {one.line for one in said.maps}, batch_size)
             said = replace(said, maps=sorted([*said.maps, *drawn], key=lambda one: one.line))
             evaluations.append(write_evaluation(directory, said, scoring, record, counts))
             log.info("%s: BLEU %.2f", directory, evaluations[-1].overall.bleu or 0.0)
     return evaluations
+
+
+def _translate(
+    translator: Translator,
+    sources: list[str],
+    references: list[list[str]],
+    search: DecodingConfig,
+    record: EvaluationRecord,
+) -> Translations:
+    """Translate a test set; ``record`` receives the speed, and the number of cut sources."""
+    title = f"{record.name}: translating {record.test_set}, {search.name}"
+    started = time.monotonic()
+    found = translator.translate(sources, search, progress=title)
+    seconds = time.monotonic() - started
+    pieces = [len(translator.cut(source)) for source in sources]
+    record.cut_sources = sum(n > translator.max_pieces for n in pieces)
+    record.seconds = round(seconds, 2)
+    record.sentences_per_second = round(len(found) / max(seconds, 1e-9), 1)
+    totals = [one.log_probability for one in found]
+    return Translations(
+        sources,
+        references[0],
+        [one.text for one in found],
+        [one.capped for one in found],
+        [total if math.isfinite(total) else None for total in totals],
+        more_references=references[1:],
+    )
 
 
 def _evaluate_file(config: EvaluateConfig) -> Evaluation:

@@ -242,9 +242,9 @@ def test_the_likeliest_pieces_are_listed_for_each_position_and_the_end(kind):
 def test_typed_words_are_met_except_where_text_is_taken_as_it_is():
     translator = echo()
     typed, written = "Der Hund läuft, heim", "der hund läuft , heim"
-    assert translator.read(typed) == written.split()
+    assert translator.cut(typed) == written.split()
     assert translator.translate(typed).unknown == [","]
     assert translator.score(typed, "der") == translator.score(written, "der")
     translator.as_written = True
-    assert translator.read(typed) == typed.split()
+    assert translator.cut(typed) == typed.split()
     assert translator.translate(typed).unknown == ["Der", "Hund", "läuft,"]

@@ -47,6 +47,7 @@ def test_an_evaluation_survives_the_disk(tmp_path):
     scores = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
     assert "tok:13a" in scores["signatures"]["BLEU"]
     assert [row["words"] for row in scores["rows"]] == [row.words for row in read.rows]
+    assert "scores" not in scores["rows"][0]
     assert scores["rows"][0]["chrf"] == read.rows[0].chrf > 0
     assert scores["rows"][6]["bleu"] is None
 
