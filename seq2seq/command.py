@@ -56,7 +56,8 @@ def launch(name: str, stage: Callable[..., object]) -> None:
     sys.stderr = sys.stderr or open(2, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a scheduler's locale may lack some characters
-            stream.reconfigure(errors="replace")
+            with contextlib.suppress(OSError):
+                stream.reconfigure(errors="replace")
     with exit_status():
         from seq2seq.composition import compose  # imports Hydra
         from seq2seq.help import help_page
