@@ -1,7 +1,6 @@
 """The scripts as a user runs them: all stages at toy size, pipes, errors, a second call."""
 
 import json
-import shlex
 from pathlib import Path
 
 import pytest
@@ -60,12 +59,13 @@ def test_reproduce_again_does_nothing_twice_and_says_the_same(reproduced):
 
 
 @pytest.mark.slow
-def test_a_linear_rate_goes_on_by_the_command_of_the_message(reproduced):
-    """And fine-tuning runs as a whole: each system starts from the one of its name."""
+def test_a_linear_rate_cannot_be_made_longer_but_its_systems_be_trained_further(reproduced):
+    """Each system starts from the one of its name."""
     refused = run(reproduced, "reproduce", *EXPERIMENT, "training.max_epochs=2", ok=False)
-    python, script, *words = shlex.split(refused.stderr.rpartition(" run: ")[2])
-    assert Path(python).name.startswith("python")
-    run(reproduced, Path(script).stem, *words)
+    assert refused.returncode == 1
+    assert "training.max_epochs" in refused.stderr
+    parent = "training.init_from=outputs/quickstart/${system}/seed-${seed}"
+    run(reproduced, "reproduce", *EXPERIMENT, "name=quickstart-longer", parent)
     for system in ("attention", "no-attention"):
         best, run_folder = (
             reproduced / "outputs" / name / system / "seed-1" / "checkpoints" / "best"

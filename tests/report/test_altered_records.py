@@ -98,7 +98,7 @@ def test_an_altered_record_is_read_or_refused(name, tmp_path, monkeypatch):
             read += 1
         except UserError:
             refused += 1
-    assert refused > read > 0  # most have another type
+    assert refused > read  # most have another type
 
 
 def test_a_record_of_great_depth_is_refused(tmp_path):
