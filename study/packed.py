@@ -151,7 +151,8 @@ def read_losses(evaluation: Evaluation) -> list[list[float]]:
         losses: list[list[float]] = json.loads(path.read_bytes())
         return losses
     device, precision = record.identity["device"], record.identity["precision"]
-    translator = Translator.load(str(record.checkpoint), device, PRECISIONS[precision])
+    model = evaluation.directory.parent / record.identity["system"][0]["path"]
+    translator = Translator.load(model, device, PRECISIONS[precision])
     return piece_losses(translator, texts.sources, texts.references)
 
 
