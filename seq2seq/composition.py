@@ -78,12 +78,14 @@ def compose(name: str, words: Iterable[str]) -> tuple[Any, ...]:
 @_one_sentence()
 def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any], dict[str, list]]:
     """Compose the settings of a script; return them, those of ``words``, and groups' choices."""
-    folders, typed = [CONFIGS], dict[str, str]()
+    folders, typed, left_out = [CONFIGS], dict[str, str](), list[str]()
     names = ["experiment", *schema.setting_names(SETTINGS[name])]
     for word in words:
         key, equals, value = word.partition("=")
         if key == "--config-dir":
             folders.append(Path(value))
+        elif word.startswith("~systems."):  # leaves a system out
+            left_out.append(word.removeprefix("~systems."))
         elif not equals or key.startswith("-"):
             near = schema.not_a_key(key.strip("-").replace("-", "_"), names)
             raise UserError(f"{word}: settings are written as key=value, without spaces; {near}")
@@ -104,6 +106,9 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
         usual["corpus"] = defaults(schema.CORPORA[composed.corpus.kind])
     config, given = OmegaConf.merge(usual, composed), dict[str, Any](chosen)
     OmegaConf.set_struct(config, False)
+    for system in left_out:
+        schema.require_choice("systems", system, config.systems)
+        del config.systems[system]
     read = {"systems", *(one.name for one in fields(SETTINGS[name]))}
     for word, text in typed.items():
         key, (first, *rest) = word.lstrip("+"), word.lstrip("+").split(".")
