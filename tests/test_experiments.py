@@ -120,14 +120,14 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
     europarl_pages = {"europarl-test", "opponent", "matched", "amount", "bits-test", "same-content"}
     assert published(whole) == europarl_pages
     # The limit of words is one of training, and of nothing else.
-    manifests = [
-        json.loads(path.read_text()) for path in (whole / "data/prepared").glob("*/manifest.json")
-    ]
+    manifests = list((whole / "data/prepared").glob("*/manifest.json"))
     lengths = [len(line.split()) for line in (text / "train.fr").read_text().splitlines()]
-    assert {manifest["train_max_words"]: manifest["pairs"] for manifest in manifests} == {
-        limit: {"train": sum(length <= limit for length in lengths), "valid": 6}
-        for limit in (30, 50)
-    }
+    assert {
+        json.loads(path.read_text())["train_max_words"]: [
+            len(np.load(path.with_name(f"{split}.lines.npy"))) for split in ("train", "valid")
+        ]
+        for path in manifests
+    } == {limit: [sum(length <= limit for length in lengths), 6] for limit in (30, 50)}
 
 
 @pytest.mark.slow
