@@ -84,8 +84,8 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
         key, equals, value = word.partition("=")
         if key == "--config-dir":
             folders.append(Path(value))
-        elif word.startswith("~systems."):  # leaves a system out
-            left_out.append(word.removeprefix("~systems."))
+        elif word.startswith(("~systems.", "~baselines.")):  # leaves one out
+            left_out.append(word.removeprefix("~"))
         elif not equals or key.startswith("-"):
             near = schema.not_a_key(key.strip("-").replace("-", "_"), names)
             raise UserError(f"{word}: settings are written as key=value, without spaces; {near}")
@@ -106,9 +106,10 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
         usual["corpus"] = defaults(schema.CORPORA[composed.corpus.kind])
     config, given = OmegaConf.merge(usual, composed), dict[str, Any](chosen)
     OmegaConf.set_struct(config, False)
-    for system in left_out:
-        schema.require_choice("systems", system, config.systems)
-        del config.systems[system]
+    for word in left_out:
+        group, _, one = word.partition(".")
+        schema.require_choice(group, one, config[group])
+        del config[group][one]
     read = {"systems", *(one.name for one in fields(SETTINGS[name]))}
     for word, text in typed.items():
         key, (first, *rest) = word.lstrip("+"), word.lstrip("+").split(".")

@@ -153,7 +153,7 @@ def test_kinds_of_attention_are_compared_and_drawn(europarl, tmp_path):
     for system in kept:
         assert f" {system} |" in printed
         attends = system not in ("fixed", "init-only")
-        assert (drawn / f"attention-{system}.png").exists() == attends
+        assert (drawn / f"attention-{system}.svg").exists() == attends
 
 
 @pytest.mark.slow
