@@ -107,9 +107,9 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
     config, given = OmegaConf.merge(usual, composed), dict[str, Any](chosen)
     OmegaConf.set_struct(config, False)
     for word in left_out:
-        group, _, one = word.partition(".")
-        schema.require_choice(group, one, config[group])
-        del config[group][one]
+        room, _, one = word.partition(".")
+        schema.require_choice(room, one, config[room])
+        del config[room][one]
     read = {"systems", *(one.name for one in fields(SETTINGS[name]))}
     for word, text in typed.items():
         key, (first, *rest) = word.lstrip("+"), word.lstrip("+").split(".")
