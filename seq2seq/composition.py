@@ -108,8 +108,8 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
     OmegaConf.set_struct(config, False)
     for word in left_out:
         room, _, one = word.partition(".")
-        schema.require_choice(room, one, config[room])
-        del config[room][one]
+        schema.require_choice(room, one, config.get(room))
+        del getattr(config, room)[one]
     read = {"systems", *(one.name for one in fields(SETTINGS[name]))}
     for word, text in typed.items():
         key, (first, *rest) = word.lstrip("+"), word.lstrip("+").split(".")
