@@ -108,7 +108,7 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
     OmegaConf.set_struct(config, False)
     for word in left_out:
         room, _, one = word.partition(".")
-        schema.require_choice(room, one, config.get(room))
+        schema.require_choice(room, one, getattr(config, room))
         del getattr(config, room)[one]
     read = {"systems", *(one.name for one in fields(SETTINGS[name]))}
     for word, text in typed.items():
