@@ -168,7 +168,7 @@ def _files(folders: list[Path]) -> tuple[tuple[str, Path, int], ...]:
 
 @lru_cache(maxsize=1)
 def _store(files: tuple[tuple[str, Path, int], ...]) -> dict[str, list[str]]:
-    """Give Hydra all YAML files; return the choices of each group."""
+    """Register all YAML files with Hydra; return the choices of each group."""
     store, choices = ConfigStore.instance(), {group: list[str]() for group in GROUPS}
     for kind in schema.CORPORA:
         choices["corpus"].append(kind)

@@ -78,7 +78,7 @@ def _has_fast_bfloat16(device: torch.device) -> bool:
 
 
 def keep_freed_memory() -> None:
-    """Let glibc keep up to 512 MB that an update frees: to get them anew takes 6 % of its time."""
+    """Let glibc keep up to 512 MB that an update frees; to ask for them again costs 6 % of it."""
     if platform.libc_ver()[0] == "glibc":
         # M_TRIM_THRESHOLD, M_TOP_PAD and M_MMAP_THRESHOLD of mallopt(3), in MB
         for parameter, size in ((-1, 512), (-2, 384), (-3, 32)):

@@ -137,7 +137,7 @@ class BatchPlan:
     ) -> list[Int32[np.ndarray, "_"]]:
         """Sort a chunk into bands by source length, a band by target length; cut into batches."""
         by_source = chunk[np.argsort(self._source_lengths[chunk], kind="stable")]
-        # With fineness 1, there are as many bands as batches in each: both lengths divide alike.
+        # With fineness 1, the number of bands equals the number of batches in each band.
         bands = self._split(by_source, fineness * np.sqrt(len(chunk) / self.batch_size))
         for i, band in enumerate(bands):
             # Target lengths rise in one band and fall in the next. So a batch at the border of two

@@ -194,7 +194,7 @@ class Corpus:
 
 
 def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Yield line i of one text with line i of the other; both must have as many lines."""
+    """Yield line i of one text with line i of the other; UserError if the numbers differ."""
     try:
         yield from zip(read_lines(source), read_lines(target), strict=True)
     except ValueError:
@@ -205,7 +205,7 @@ def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
 
 
 def read_aligned(source: Path, target: Path) -> tuple[list[str], list[str]]:
-    """Return the lines of two texts, which must have as many lines."""
+    """Return the lines of two texts; UserError if their numbers differ."""
     pairs = list(read_pairs(source, target))
     return [line for line, _ in pairs], [line for _, line in pairs]
 

@@ -55,7 +55,7 @@ class Pool:
 
     @cached_property
     def _streams(self) -> dict[int, int]:
-        """Number of seeds -> number of the random stream that draws so many."""
+        """Number of seeds -> number of the random stream that draws this number."""
         return {}
 
     def estimate(

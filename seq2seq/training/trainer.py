@@ -175,7 +175,7 @@ class Trainer:
             while not (reason := reason_to_end(self.config.training, self.progress)):
                 self._train_epoch(bar)
             if self.progress.validated_update < self.progress.update:
-                self._save_interim()  # a longer training goes on from here
+                self._save_interim()  # a longer training continues from here
                 if self.interval.state.updates:
                     self._log_updates(bar)
                 self._validate(last=True)
