@@ -211,10 +211,7 @@ def read_config(folder: Path) -> TrainConfig:
 def load_optimizer(
     folder: Path, optimizer: torch.optim.Optimizer, unaveraged: Sequence[Tensor] = ()
 ) -> None:
-    """Load the optimizer state of a checkpoint into a new ``optimizer`` of the same settings.
-
-    The weights before averaging are copied into ``unaveraged``.
-    """
+    """Load a checkpoint into ``optimizer``, its weights before averaging into ``unaveraged``."""
     _verify(folder, {OPTIMIZER, UNAVERAGED} if unaveraged else {OPTIMIZER})
     if unaveraged:
         weights = _read_tensors(folder / UNAVERAGED)

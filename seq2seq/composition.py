@@ -226,10 +226,7 @@ def _experiment(name: str, composed: DictConfig, given: dict[str, Any]) -> tuple
 
 
 def _with_system(composed: DictConfig, system: str, given: dict[str, Any]) -> Any:
-    """Merge the settings of one system into the composed config.
-
-    A system may not override a setting of the command line (``given``).
-    """
+    """Merge a system's settings into the composed config; it may not override those ``given``."""
     part: Any = OmegaConf.to_container(composed.systems[system])  # ${seed} is that of each run
     part.pop("label", None)  # a setting of reports, not of runs
     own = schema.flatten(part)

@@ -108,10 +108,7 @@ _groups = itertools.count()
 
 @contextlib.contextmanager
 def process_group(device: str) -> Iterator[ProcessGroup]:
-    """Context in which all processes that torchrun has started work together.
-
-    With GPUs, each takes its own. All processes except the first log only errors.
-    """
+    """Join torchrun's processes; each takes its own GPU, and all but the first log only errors."""
     if (size := process_count()) == 1:
         yield SINGLE
         return

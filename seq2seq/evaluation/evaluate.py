@@ -229,10 +229,7 @@ def _identity(output: Path, models: list[tuple[Path, str]], text: ParallelText) 
 
 
 def _require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
-    """Refuse to replace an evaluation of another system, text, search, precision or device.
-
-    A changed checkpoint, or file of hypotheses, at the same path may be evaluated again.
-    """
+    """Refuse to replace what another identity gave; changed files at its paths are no other."""
     try:
         stored = parse_object((directory / SCORES).read_bytes())["record"]["identity"]
         theirs = {**stored, "system": [part["path"] for part in stored["system"]]}

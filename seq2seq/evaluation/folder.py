@@ -133,10 +133,7 @@ def write_evaluation(
 
 
 def find_evaluations(folders: Iterable[Path]) -> list[Path]:
-    """Return evaluation folders; a run folder becomes its evaluation that all runs here have.
-
-    If there are several, the one with the default search is used.
-    """
+    """Return evaluation folders; a run becomes the one that all runs have, by default search."""
     given = list(folders)
     held = {
         run: {path.parent.name for path in run.glob(f"evaluations/*/{SCORES}")} for run in given

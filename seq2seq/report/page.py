@@ -116,10 +116,7 @@ def _packed_maps(comparison: Comparison, lines: Sequence[int]) -> str:
 
 
 def _maps_of(evaluation: Evaluation, lines: set[int]) -> dict[int, AttentionMap]:
-    """Return line -> attention map: the stored maps, and new ones of ``lines``.
-
-    New maps are made only for a single, unchanged checkpoint of a model with attention.
-    """
+    """Return line -> stored map, and new maps of ``lines`` if the checkpoint is unchanged."""
     texts = evaluation.texts
     maps = {drawn.line: drawn for drawn in texts.maps}
     with contextlib.suppress(UserError):

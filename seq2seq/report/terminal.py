@@ -120,10 +120,7 @@ def _ranked(systems: Sequence[System]) -> list[System]:
 
 
 def _table(comparison: Comparison, colour: bool) -> list[str]:
-    """Table of BLEU by source length, or a ranking if there are more than four systems.
-
-    For two systems, the table also has their gap.
-    """
+    """Table of BLEU by source length, with two systems' gap; above four systems, a ranking."""
     count = len(comparison.systems)
     if count <= MOST_ARMS:
         gaps = len(comparison.gaps) if count == 2 else 0

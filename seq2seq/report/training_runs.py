@@ -96,10 +96,7 @@ def training_runs(comparison: Comparison) -> list[TrainingRun]:
 
 
 def _live_run(evaluation: Evaluation, training: TrainingRecord) -> TrainingRun | None:
-    """Training run read from its folder, if the folder still exists and holds that training.
-
-    If the run has found a better checkpoint since, what came after the evaluation is left out.
-    """
+    """Training run from its folder, up to the evaluated checkpoint; None if it is another's."""
     for folder in (Path(str(evaluation.record.checkpoint)), evaluation.directory):
         try:
             run = read_training_run(folder.parent.parent)

@@ -74,6 +74,20 @@ def test_collate_equals_the_slow_reference(sentences, data):
     assert {tensor.dtype for tensor in batch} == {torch.int64}
 
 
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 40))
+def test_a_padded_batch_is_a_little_larger_and_says_nothing_more(rows, sources, targets):
+    pairs = pairs_of([[5] * sources] * rows, [[6] * targets] * rows)
+    batch = collate(pairs, range(rows))
+    padded = batch.padded()
+    for old, new in zip(batch[:-1], padded[:-1], strict=True):
+        assert all(a <= b < 1.25 * a for a, b in zip(old.shape, new.shape, strict=True))
+        inside = new[tuple(map(slice, old.shape))]
+        assert inside.equal(old)
+        added = int(new.sum() - old.sum())  # PAD is 0
+        assert added == (len(new) - rows if old is batch.source_lengths else 0)
+    assert padded.target_cells.tolist() == [*range(padded.target_output.numel())]
+
+
 LENGTHS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=200)
 
 

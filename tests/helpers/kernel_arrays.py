@@ -60,10 +60,7 @@ BFLOAT_ROUNDING = 2**-8
 
 
 def arguments(operation, sizes, narrow, wide=torch.float32, scale=1.0):
-    """Arguments of ``operation``, by name; arrays that it adds to do not start at zero.
-
-    Arrays that it only writes hold 7, so that a test sees a place left out.
-    """
+    """Arguments by name; arrays to add to are not 0, those to write hold 7: omissions show."""
     generator = torch.Generator().manual_seed(0)
     letters = sizes._asdict() | {"R": sizes.N * sizes.W, "G": 4 * sizes.H}
     # One whole sentence, one of a single position, the others between.

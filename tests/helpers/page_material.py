@@ -45,10 +45,7 @@ def _map(line: int, texts: Translations, luck: random.Random) -> AttentionMap:
 
 
 def hostile(texts: Translations, silent: bool) -> Translations:
-    """Replace the first lines by text that would break a careless page.
-
-    If ``silent``, the hypotheses of these lines are empty.
-    """
+    """Replace the first lines by text that breaks a careless page; ``silent`` hypotheses by ""."""
     count = len(HOSTILE)
     return dataclasses.replace(
         texts,

@@ -24,10 +24,7 @@ STREAMS = (0, 1, 2)
 
 
 def address() -> str:
-    """Path of the socket of this process's server. The server ends with the process.
-
-    ``SACREBLEU`` is read when sacreBLEU is imported, so each of its values has a server.
-    """
+    """Path of the server's socket; each value of ``SACREBLEU``, read at import, has a server."""
     return start(os.environ.get("SACREBLEU"))
 
 

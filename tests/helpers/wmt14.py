@@ -20,10 +20,7 @@ def write_archive(archive, sides):
 
 
 def stand_in(folder, patch, sources, references, pair="en-de", name="wmt14"):
-    """Register the test set while ``patch`` lasts; return its archive.
-
-    The archive and sacreBLEU's cache are in ``folder``.
-    """
+    """Register the test set while ``patch`` lasts; return its archive in ``folder``."""
     sides = {"src.sgm": sources, "ref.sgm": references}
     archive = write_archive(folder / f"{name.replace('/', '-')}.tgz", sides)
     patch.setattr("sacrebleu.dataset.base.SACREBLEU_DIR", str(folder / "cache"))

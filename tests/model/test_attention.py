@@ -23,10 +23,7 @@ def few_positions(monkeypatch):
 
 
 def build(kind):
-    """A kind with random weights, large enough to matter, and a batch for it.
-
-    Neither window nor positions hold the longest sentence.
-    """
+    """A kind with large random weights, and a batch with a sentence longer than its window."""
     torch.manual_seed(1)
     config = AttentionConfig(kind=kind, size=4, heads=2, window=2, slots=3)
     attention = build_attention(config, WIDTH, WIDTH)
