@@ -23,7 +23,7 @@ SAMPLE := data/europarl-study
 TEXT := corpus.directory=$(SAMPLE)
 GRAMMAR := outputs/quickstart
 
-.PHONY: help install dev reproduce study docs test test-fast lint format clean
+.PHONY: help install dev reproduce study docs test test-all test-fast lint format clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-11s %s\n", $$1, $$2}'
@@ -61,11 +61,14 @@ docs: $(DOCS) ## Build the pages of docs/ into site/, and check their links
 	$(BIN)/python docs/make_settings.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-test: $(DEV) ## Run all tests
+test-all: $(DEV) ## Run all tests, those of a new edition included
 	$(PYTEST)
 
+test: $(DEV) ## Run the tests that each change must pass
+	$(PYTEST) -m 'not edition'
+
 test-fast: $(DEV) ## Run the tests that take seconds
-	$(PYTEST) -m 'not slow'
+	$(PYTEST) -m 'not edition and not slow'
 
 lint: $(DEV) ## Check style, formatting and types
 	$(BIN)/ruff check .

@@ -83,7 +83,7 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
     for word in words:
         key, equals, value = word.partition("=")
         if key == "--config-dir":
-            folders.append(Path(value))
+            folders.append(Path(value).resolve(strict=True))
         elif word.startswith(("~systems.", "~baselines.")):  # leaves one out
             left_out.append(word.removeprefix("~"))
         elif not equals or key.startswith("-"):
