@@ -72,13 +72,6 @@ class AttentionConfig:
     slots: Size = 8
     """Number of vectors into which the kinds slots, linear, elu and delta write the source."""
 
-    def __post_init__(self) -> None:
-        if self.kind == "multi_head" and self.size % self.heads:
-            raise UserError(
-                f"model.attention.size={self.size} must be a multiple of "
-                f"model.attention.heads={self.heads}."
-            )
-
 
 @settings
 class DecoderConfig:
@@ -140,8 +133,9 @@ class ModelConfig:
         memory = self.encoder.hidden_size * (2 if self.encoder.directions == "both" else 1)
         if self.attention.kind == "dot" and self.decoder.hidden_size != memory:
             raise UserError(f"model.attention.kind=dot needs model.decoder.hidden_size={memory}.")
-        heads = self.attention.heads
-        if self.attention.kind == "multi_head" and memory % heads:
+        size, heads = self.attention.size, self.attention.heads
+        if self.attention.kind == "multi_head" and (size % heads or memory % heads):
             raise UserError(
-                f"model.attention.heads={heads} must divide the width of the annotations, {memory}."
+                f"model.attention.heads={heads} must divide model.attention.size={size}, and the "
+                f"width of the annotations, {memory}."
             )
