@@ -85,18 +85,9 @@ FileName = Annotated[str, pydantic.Field(pattern=r"^[\w+-][\w.+-]*$")]
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(dataclasses.field,))
 def settings(cls: type[T]) -> type[T]:
-    """Make a dataclass whose values pydantic checks; a wrong one raises UserError."""
+    """Make a dataclass whose values pydantic checks."""
     rules = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
     made: Any = pydantic.dataclasses.dataclass(cls, kw_only=True, config=rules)
-    build = made.__init__
-
-    def init(self: Any, **values: Any) -> None:
-        try:
-            build(self, **values)
-        except ValidationError as error:
-            raise UserError(in_words(error, cls)) from None
-
-    made.__init__ = init
     return made
 
 

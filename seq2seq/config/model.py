@@ -12,7 +12,6 @@ Size = Annotated[int, between(1, 1_000_000)]
 Layers = Annotated[int, between(1, 100)]
 Dropout = Annotated[float, between(0, 0.95)]
 
-DIRECTIONS = ("both", "forward", "backward")
 ATTENTION_KINDS = {
     "additive": "additive.AdditiveAttention",
     "coverage": "additive.CoverageAttention",
@@ -43,7 +42,7 @@ class EncoderConfig:
     """Number of units per direction."""
     layers: Layers = 1
     """Number of stacked layers."""
-    directions: Annotated[str, one_of(*DIRECTIONS)] = "both"
+    directions: Annotated[str, one_of("both", "forward", "backward")] = "both"
     """both | forward (the paper's own baseline) | backward (Sutskever et al. 2014)."""
     summary: Annotated[str, one_of("top", "all")] = "top"
     """Final states that start the decoder: top (those of the top layer) | all (those of all layers;

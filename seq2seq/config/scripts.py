@@ -3,28 +3,19 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from annotated_types import MinLen
 from pydantic import AfterValidator, BeforeValidator
 
-from seq2seq.config.checks import (
-    Count,
-    Device,
-    Natural,
-    Place,
-    Precision,
-    one_of,
-    require_choice,
-    settings,
-)
+from seq2seq.config.checks import Count, Device, Natural, Place, Precision, require_choice, settings
 from seq2seq.config.corpus import Corpus, TokenizationConfig
 from seq2seq.config.evaluation import Beam, DecodingConfig, EvaluationConfig
 from seq2seq.config.model import ATTENTION_KINDS, ModelConfig
 from seq2seq.config.training import TrainingConfig
 from seq2seq.errors import UserError
 
-SystemKey = Annotated[str, one_of("corpus", "tokenization", "model", "training", "seeds", "label")]
+SystemKey = Literal["corpus", "tokenization", "model", "training", "seeds", "label"]
 """Key in which the systems of an experiment may differ; all systems share search and scoring."""
 
 

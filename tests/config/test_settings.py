@@ -5,6 +5,7 @@ from dataclasses import asdict, fields
 
 import pytest
 from helpers.composing import runs
+from pydantic import ValidationError
 
 from seq2seq.config import (
     DecodingConfig,
@@ -39,7 +40,7 @@ from seq2seq.errors import UserError
 def test_a_value_that_its_type_does_not_allow(schema, data, key):
     with pytest.raises(UserError, match=key):
         check("", data, schema)
-    with pytest.raises(UserError, match=key.rpartition(".*")[2]):
+    with pytest.raises(ValidationError):
         schema(**data)
 
 
