@@ -20,7 +20,7 @@ from packed import RESULTS, read_arrays, write_arrays
 
 import seq2seq
 from seq2seq.checkpoint import newest_checkpoints
-from seq2seq.config import GrammarCorpus, from_json
+from seq2seq.config import GrammarCorpus, check
 from seq2seq.data.corpora import load_test_sets
 from seq2seq.data.grammar import banded_pairs
 from seq2seq.data.text import ParallelText, read_lines
@@ -82,7 +82,7 @@ class States:
         return cls(
             **{name: array.astype(int if name in whole else float) for name, array in read.items()},
             shown=(shown[0], shown[1]),
-            record=from_json(TrainingRecord, record),
+            record=check("", record, TrainingRecord),
         )
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from seq2seq.config import DecodingConfig, EvaluationConfig, check, from_json
+from seq2seq.config import DecodingConfig, EvaluationConfig, check
 from seq2seq.data.text import decode_lines
 from seq2seq.errors import UserError
 from seq2seq.evaluation import lengths
@@ -166,7 +166,7 @@ def read_evaluation(directory: Path) -> Evaluation:
         texts = check("", sentences, Translations, sentences=True)
         arrays = _read_counts(directory / COUNTS, digests.get(COUNTS), len(texts))
         counts = Counts(arrays, dict(content["signatures"]))
-        settings = from_json(EvaluationConfig, content["settings"])
+        settings = check("settings", content["settings"], EvaluationConfig)
         record = check("record", content["record"], EvaluationRecord)
     except (*DAMAGE, UserError) as error:
         kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
