@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable
 from importlib.resources import files
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
 Words = tuple[str, ...]
@@ -12,11 +12,13 @@ Linked = tuple[tuple[Words, Words], ...]
 Forms = tuple[Words, ...]
 """``[case][column]``; the columns are masculine, feminine, neuter and plural."""
 
+Form = tuple[Words, Words, Words]
+"""English verb; German one in main clauses, the finite word first, and at the end of others."""
+Kind = Literal["person", "animal", "thing", "place"]
+"""Kind of a noun; it decides which verbs, adjectives and prepositions fit."""
 CASES = ("nominative", "accusative", "dative")
 NOMINATIVE, ACCUSATIVE, DATIVE = range(3)
 SINGULAR, PLURAL = range(2)
-PERSON, ANIMAL, THING, PLACE = "person", "animal", "thing", "place"
-"""Kinds of nouns; the kind decides which verbs, adjectives and prepositions fit."""
 
 
 class Noun(NamedTuple):
@@ -25,10 +27,6 @@ class Noun(NamedTuple):
     gender: int
     english: Words
     german: tuple[Words, Words]
-
-    def column(self, number: int) -> int:
-        """Return the column of this noun in :data:`Forms`; the plural has no gender."""
-        return 3 if number == PLURAL else self.gender
 
 
 class Adjective(NamedTuple):
@@ -55,31 +53,18 @@ class Preposition(NamedTuple):
     case: int
 
 
-class Modal(NamedTuple):
-    """A verb that takes an infinitive; pairs are indexed by number."""
-
-    english: tuple[Words, ...]
-    german: Words
-
-
 class Verb(NamedTuple):
-    """A verb with the forms that the grammar needs; a pair has the singular and the plural.
+    """A verb with ``present[number]``, ``past[number]``, and the case of its object.
 
     The German infinitive is ``prefix + stem``; main clauses separate the prefix ("ruft ... an").
     """
 
     english: Words
-    english_present: tuple[Words, Words]
-    english_past: tuple[Words, Words]
+    present: tuple[Form, ...]
+    past: tuple[Form, ...]
     prefix: str
     stem: str
-    finite: Words
-    past: Words
-    """The auxiliary of the German perfect ("hat", "haben"), or a simple past ("war")."""
-    participle: str
-    """Of the perfect; "" with a simple past."""
     case: int = ACCUSATIVE
-    """Of the object."""
     preposition: Preposition | None = None
 
 
@@ -119,10 +104,6 @@ def _preposition(english: str, german: str) -> Preposition:
     return Preposition(_group(english), word, CASES.index(case))
 
 
-def _modal(english: str, german: str) -> Modal:
-    return Modal(tuple(map(_group, english.split())), tuple(german.split()))
-
-
 def _phrase(english: str, german: str) -> Linked:
     groups = zip(english.split(), german.split(), strict=True)
     return tuple((_group(one), _group(other)) for one, other in groups)
@@ -133,15 +114,18 @@ def _verb(english: str, german: str) -> Verb:
     infinitive, third, participle, *governed = german.split()
     prefix, _, stem = infinitive.rpartition("|")
     words = _group(base)
+    third_english = (_with_s(words[0]), *words[1:])
+    auxiliaries = ("ist", "sind") if participle.startswith("+") else ("hat", "haben")
+    end, separate = participle.removeprefix("+"), (prefix,) if prefix else ()
     return Verb(
         english=words,
-        english_present=((_with_s(words[0]), *words[1:]), words),
-        english_past=(_group(past), _group(past)),
+        present=(
+            (third_english, (third, *separate), (prefix + third,)),
+            (words, (stem, *separate), (prefix + stem,)),
+        ),
+        past=tuple((_group(past), (one, end), (end, one)) for one in auxiliaries),
         prefix=prefix,
         stem=stem,
-        finite=(third, stem),
-        past=("ist", "sind") if participle.startswith("+") else ("hat", "haben"),
-        participle=participle.removeprefix("+"),
         case=CASES.index(governed[-1]) if governed else ACCUSATIVE,
         preposition=_preposition(preposition[0], " ".join(governed)) if preposition else None,
     )
@@ -161,62 +145,45 @@ def _read(word_class: str, parse: Callable[[str, str], T]) -> dict[str, tuple[T,
     return {rest: tuple(words) for rest, words in entries.items()}
 
 
-# Determiners, and the endings of adjectives after them.
-ARTICLE = (("der", "die", "das", "die"), ("den", "die", "das", "die"), ("dem", "der", "dem", "den"))
-WEAK = (("e", "e", "e", "en"), ("en", "e", "e", "en"), ("en", "en", "en", "en"))
-MIXED = (("er", "e", "es", "en"), ("en", "e", "es", "en"), ("en", "en", "en", "en"))
-STRONG = (("er", "e", "es", "e"), ("en", "e", "es", "e"), ("em", "er", "em", "en"))
-LIKE_EIN = (("", "e", "", "e"), ("en", "e", "", "e"), ("em", "er", "em", "en"))
-
-
-def _determiner(english: str, stem: str, endings: Forms, adjective_endings: Forms) -> Determiner:
-    forms = tuple(tuple(stem + ending for ending in row) for row in endings)
-    return Determiner(english, forms, adjective_endings)
-
-
-THE = Determiner("the", ARTICLE, WEAK)
-A = _determiner("a", "ein", LIKE_EIN, MIXED)
-NO_ARTICLE = Determiner("", (("",) * 4,) * 3, STRONG)
-_POSSESSIVES = tuple(
-    _determiner(english, stem, LIKE_EIN, MIXED)
-    for english, stem in (("my", "mein"), ("his", "sein"), ("our", "unser"))
-)
-# Repeated entries are drawn more often; a numeral may follow the countable ones.
-_COUNTABLE = (*(THE,) * 3, _determiner("these", "dies", STRONG, WEAK), *_POSSESSIVES)
-DETERMINERS = {
-    "singular": (
-        *(THE,) * 5,
-        *(A,) * 4,
-        _determiner("this", "dies", STRONG, WEAK),
-        _determiner("every", "jed", STRONG, WEAK),
-        *_POSSESSIVES,
-    ),
-    "countable": _COUNTABLE,
-    "plural": (
-        *_COUNTABLE,
-        _determiner("all", "all", STRONG, WEAK),
-        _determiner("many", "viel", STRONG, STRONG),
-        _determiner("some", "einig", STRONG, STRONG),
-    ),
+_ENDINGS: dict[str, Forms] = {
+    "article": (("er", "ie", "as", "ie"), ("en", "ie", "as", "ie"), ("em", "er", "em", "en")),
+    "relative": (("er", "ie", "as", "ie"), ("en", "ie", "as", "ie"), ("em", "er", "em", "enen")),
+    "ein": (("", "e", "", "e"), ("en", "e", "", "e"), ("em", "er", "em", "en")),
+    "strong": (("er", "e", "es", "e"), ("en", "e", "es", "e"), ("em", "er", "em", "en")),
+    "mixed": (("er", "e", "es", "en"), ("en", "e", "es", "en"), ("en", "en", "en", "en")),
+    "weak": (("e", "e", "e", "en"), ("en", "e", "e", "en"), ("en", "en", "en", "en")),
 }
-RELATIVE_PRONOUNS = (*ARTICLE[:2], ("dem", "der", "dem", "denen"))
+
+
+def _forms(stem: str, endings: str) -> Forms:
+    return tuple(tuple(stem + ending for ending in row) for row in _ENDINGS[endings])
+
+
+def _determiner(english: str, german: str) -> Determiner:
+    stem, own, following = german.split()
+    return Determiner(english, _forms(stem, own), _ENDINGS[following])
+
+
+DETERMINERS = _read("determiner", _determiner)
+DETERMINERS["plural"] = DETERMINERS["countable"] + DETERMINERS["plural"]
+NO_ARTICLE = Determiner("", (("",) * 4,) * 3, _ENDINGS["strong"])
+RELATIVE = _forms("d", "relative")
 CONTRACTIONS = dict(_read("contraction", lambda parts, word: (parts, word))[""])
 
 NOUNS = _read("noun", _noun)
 NAMES = _read("name", lambda name, _: name)
 """Proper names of people, animals and places; they are the same in both languages."""
-_PRONOUNS = _read("pronoun", lambda english, german: (english, german))
-PRONOUNS = [(*one, SINGULAR) for one in _PRONOUNS["singular"]]
-PRONOUNS += [(*one, PLURAL) for one in _PRONOUNS["plural"]]
-"""(English, German, number) of one-word subjects; the verb shows the number of "sie"."""
+_PRONOUNS = _read("pronoun", lambda english, german: ((english,), (german,)))
+PRONOUNS = [(one, number) for number, name in enumerate(_PRONOUNS) for one in _PRONOUNS[name]]
+"""(English and German, number) of one-word subjects; the verb shows the number of "sie"."""
 _ADJECTIVES = _read("adjective", _adjective)
 ADJECTIVES = {
     kind: (*(_ADJECTIVES[f"{name} {kind}"] for name in ("quality", "size", "state")), *others)
     for kind, others in {
-        PERSON: (_ADJECTIVES["origin"],),
-        ANIMAL: (_ADJECTIVES["colour"],),
-        THING: (_ADJECTIVES["colour"], _ADJECTIVES["origin"]),
-        PLACE: (_ADJECTIVES["origin"],),
+        "person": (_ADJECTIVES["origin"],),
+        "animal": (_ADJECTIVES["colour"],),
+        "thing": (_ADJECTIVES["colour"], _ADJECTIVES["origin"]),
+        "place": (_ADJECTIVES["origin"],),
     }.items()
 }
 """Kind of noun -> classes of adjectives, in their order before the noun."""
@@ -224,17 +191,14 @@ PHRASES = _read("phrase", _phrase)
 for name in ("adverb person", "time present", "time past", "time future"):
     PHRASES[name] = PHRASES[name.split()[0]] + PHRASES[name]
 PREPOSITIONS = _read("preposition", _preposition)
-MODALS = _read("modal", _modal)
+MODALS = _read("modal", _phrase)
 VERBS = _read("verb", _verb)
-VERBS["intransitive simple"] = tuple(v for v in VERBS["intransitive"] if len(v.english) == 1)
-VERBS["prepositional"] = VERBS["prepositional thing"] + VERBS["prepositional person"]
+VERBS["intransitive"] = VERBS["intransitive simple"] + VERBS["intransitive"]
+VERBS["prepositional"] = VERBS["prepositional thing"] + VERBS["prepositional"]
 BE = Verb(
     english=("be",),
-    english_present=(("is",), ("are",)),
-    english_past=(("was",), ("were",)),
+    present=((("is",), ("ist",), ("ist",)), (("are",), ("sind",), ("sind",))),
+    past=((("was",), ("war",), ("war",)), (("were",), ("waren",), ("waren",))),
     prefix="",
     stem="sein",
-    finite=("ist", "sind"),
-    past=("war", "waren"),
-    participle="",
 )
