@@ -14,7 +14,7 @@ from itertools import combinations, count
 from typing import NamedTuple, TypeVar
 
 from seq2seq.data.grammar import lexicon
-from seq2seq.data.grammar.lexicon import DATIVE, PLURAL, SINGULAR, Kind, Preposition, Verb, Words
+from seq2seq.data.grammar.lexicon import DATIVE, PLURAL, SINGULAR, Kind, Preposition, Verb, length
 
 T = TypeVar("T")
 Tokens = list[tuple[str, int]]
@@ -52,12 +52,12 @@ class Tense(NamedTuple):
 
     times: str
     words: int = 0
-    modal: lexicon.Linked = ()
+    modal: tuple[tuple[str, str], ...] = ()
 
 
 PRESENT, PAST, INFINITIVE = Tense("time present"), Tense("time past"), Tense("", 1)
 FUTURE, *MODAL = (
-    Tense("time future", len(modal[0][0]), modal)
+    Tense("time future", length(modal[0][0]), modal)
     for modal in (*lexicon.MODALS["future"], *lexicon.MODALS[""])
 )
 
@@ -151,10 +151,14 @@ class Composer:
             if fits is None or fits(item):
                 return item
 
-    def _link(self, english: Words, german: Words) -> Phrase:
-        """Build a phrase whose words translate each other as a group."""
-        link = next(self._links)
-        return Phrase([(word, link) for word in english], [(word, link) for word in german])
+    def _link(self, english: str, german: str) -> Phrase:
+        """Link each group of words to its translation: spaces divide the groups, "_" the words."""
+        phrase = Phrase([], [])
+        for one, other in zip(english.split(" "), german.split(" "), strict=True):
+            link = next(self._links)
+            phrase.english.extend([(word, link) for word in one.split("_")])
+            phrase.german.extend([(word, link) for word in other.split("_")])
+        return phrase
 
     def _kind(self, bounds: dict[Kind, float]) -> Kind:
         """Pick a kind of noun by cumulative probabilities."""
@@ -164,13 +168,12 @@ class Composer:
     def _fixed(self, name: str, room: int = 9) -> Phrase:
         """Pick a phrase of the lexicon, of at most ``room`` words."""
         phrases = lexicon.PHRASES[name]
-        groups = self._pick(phrases, lambda groups: sum(len(e) for e, _ in groups) <= room)
-        return join(*(self._link(*group) for group in groups))
+        return self._link(*self._pick(phrases, lambda phrase: length(phrase[0]) <= room))
 
     def _verb(self, name: str, kind: str = "", room: int = 9) -> Verb:
         """Pick a verb, if there are some from those for ``kind``, of at most max(room, 1) words."""
         verbs = lexicon.VERBS.get(f"{name} {kind}", lexicon.VERBS[name])
-        return self._pick(verbs, lambda verb: len(verb.english) <= max(room, 1))
+        return self._pick(verbs, lambda verb: length(verb.english) <= max(room, 1))
 
     # Sentences and clauses
 
@@ -192,7 +195,7 @@ class Composer:
         if room >= 9 and choice < (0.5 if room > 16 else 0.2):
             size = self._between(4, min(room - 5, 15))
             clause = self._adverbial_clause(size, tense, purpose=False)
-            front = join(clause, self._link((",",), (",",)))
+            front = join(clause, self._link(",", ","))
         elif room >= 5 and choice > 0.85:
             front = self._fixed(tense.times, room - 2 - tense.words)
             timed = True
@@ -218,7 +221,7 @@ class Composer:
         """Compose a conjunction and its clause; ``purpose`` allows "in order to", "um ... zu"."""
         if purpose and self._chance(0.2):
             predicate = self._predicate(room - 2, Setting("person", SINGULAR, INFINITIVE))
-            return join(self._link(("in", "order"), ("um",)), predicate.whole)
+            return join(self._link("in_order", "um"), predicate.whole)
         opening = self._fixed("conjunction", room - 2)
         clause = self._dependent_clause(room - len(opening.english), simple=False, like=tense)
         return join(opening, clause)
@@ -231,7 +234,7 @@ class Composer:
 
         def pronoun(person: str, other: str, case: int, before: Preposition | None) -> Phrase:
             english, german = person if kind == "person" else other, lexicon.RELATIVE[case][column]
-            return self._with_preposition(self._link((english,), (german,)), before)
+            return self._with_preposition(self._link(english, german), before)
 
         choice = self._random()
         if room == 2 or room > 10 or choice < (0.5 if animate else 0.2):
@@ -249,7 +252,7 @@ class Composer:
 
     def _gap(self, room: int, verb: Verb, number: int | None) -> Phrase:
         """Compose subject and verb of a relative clause whose pronoun is the object."""
-        room -= len(verb.english)
+        room -= length(verb.english)
         kind: Kind = "person" if self._chance(0.75) else "animal"
         tense = self._tense(room - 1, kind)
         room -= tense.words
@@ -319,16 +322,12 @@ class Composer:
     def _verb_phrase(self, verb: Verb, number: int, tense: Tense, adverb: Tokens) -> VerbPhrase:
         """Inflect the verb for its tense. The English adverb precedes it, after an auxiliary."""
         if tense is INFINITIVE:
-            if verb.prefix:
-                whole = self._link(("to", *verb.english), (f"{verb.prefix}zu{verb.stem}",))
-            else:
-                to = self._link(("to",), ("zu",))
-                whole = join(to, self._link(verb.english, (verb.stem,)))
-            english = [whole.english[0], *adverb, *whole.english[1:]]
+            whole = self._link(*verb.to)
+            english = whole.english[:1] + adverb + whole.english[1:]
             return VerbPhrase(Phrase(english, whole.german), [], [])
         if tense.modal:
             modal = self._link(*tense.modal[number])
-            main = self._link(verb.english, (verb.prefix + verb.stem,))
+            main = self._link(verb.english, verb.german)
             english = modal.english + adverb + main.english
             if len(modal.english) > 1:  # "often wants to see", but "can often see"
                 english = adverb + modal.english + main.english
@@ -337,20 +336,20 @@ class Composer:
         words, main_clause, end = (verb.past if tense is PAST else verb.present)[number]
         group = self._link(words, main_clause)
         link = group.german[0][1]
-        whole = Phrase(adverb + group.english, [(word, link) for word in end])
+        whole = Phrase(adverb + group.english, [(word, link) for word in end.split("_")])
         return VerbPhrase(whole, group.german[:1], group.german[1:])
 
     # Frames: each draws a verb and composes ``room`` words, those after the verb's first word
 
     def _frame_alone(self, room: int, setting: Setting) -> Complement:
         name = "intransitive thing" if setting.subject == "thing" else "intransitive"
-        verb = self._pick(lexicon.VERBS[name], lambda verb: len(verb.english) == room + 1)
+        verb = self._pick(lexicon.VERBS[name], lambda verb: length(verb.english) == room + 1)
         return verb, NOTHING, NOTHING
 
     def _frame_state(self, room: int, setting: Setting) -> Complement:
         *classes, _ = lexicon.ADJECTIVES[setting.subject]  # the last class cannot follow "is"
         adjective = self._pick(sum(classes, ()))
-        state = self._link((adjective.english,), (adjective.german,))
+        state = self._link(adjective.english, adjective.german)
         if room == 2:
             state = join(self._fixed("intensifier"), state)
         return lexicon.BE, state, NOTHING
@@ -361,13 +360,13 @@ class Composer:
         verb = self._verb("transitive", kind if self._chance(0.4) else "", room)
         number = setting.object_number if kind in ("person", "animal") else None
         slot = Slot(kind, lexicon.ACCUSATIVE, number, clause=setting.clause)
-        return verb, self._noun_phrase(room + 1 - len(verb.english), slot), NOTHING
+        return verb, self._noun_phrase(room + 1 - length(verb.english), slot), NOTHING
 
     def _frame_dative(self, room: int, setting: Setting) -> Complement:
         verb = self._verb("dative", setting.subject, room)
         person = setting.subject == "thing" or self._chance(0.8)
         slot = Slot("person" if person else "animal", DATIVE, clause=setting.clause)
-        return verb, self._noun_phrase(room + 1 - len(verb.english), slot), NOTHING
+        return verb, self._noun_phrase(room + 1 - length(verb.english), slot), NOTHING
 
     def _frame_partner(self, room: int, setting: Setting) -> Complement:
         kind = self._kind({"person": 0.5, "animal": 0.75, "thing": 1})
@@ -378,7 +377,7 @@ class Composer:
 
     def _frame_ditransitive(self, room: int, setting: Setting) -> Complement:
         verb = self._verb("ditransitive", room=room - 2)
-        room -= len(verb.english)  # its other words, and "to" (German has the dative)
+        room -= length(verb.english)  # its other words, and "to" (German has the dative)
         size = self._between(1, min(room - 1, 5))
         thing = self._noun_phrase(size, Slot("thing", lexicon.ACCUSATIVE, clause=False))
         person = self._noun_phrase(room - size, Slot("person", DATIVE, clause=setting.clause))
@@ -402,14 +401,14 @@ class Composer:
         return verb, NOTHING, set_off(self._predicate(room, infinitive).whole)
 
     def _frame_report(self, room: int, setting: Setting) -> Complement:
-        return self._clausal("saying", self._link(("that",), ("dass",)), room, setting)
+        return self._clausal("saying", self._link("that", "dass"), room, setting)
 
     def _frame_question(self, room: int, setting: Setting) -> Complement:
-        return self._clausal("asking", self._link(("whether",), ("ob",)), room, setting)
+        return self._clausal("asking", self._link("whether", "ob"), room, setting)
 
     def _clausal(self, verbs: str, opening: Phrase, room: int, setting: Setting) -> Complement:
         verb = self._verb(verbs, room=room - 2)
-        clause = self._dependent_clause(room - len(verb.english), setting.simple)
+        clause = self._dependent_clause(room - length(verb.english), setting.simple)
         return verb, NOTHING, set_off(join(opening, clause))
 
     # Noun phrases
@@ -427,7 +426,7 @@ class Composer:
         if chain and room >= 3 and slot.number != SINGULAR and self._chance(0.12):
             left = self._between(1, min(room - 2, 4))
             slot = slot._replace(number=None)
-            first = join(self._single(left, 0, slot), self._link(("and",), ("und",)))
+            first = join(self._single(left, 0, slot), self._link("and", "und"))
             other = slot._replace(preposition=None)
             second = self._noun_phrase(room - left - 1, other, chain=False)
             return join(first, second)._replace(number=PLURAL)
@@ -442,13 +441,13 @@ class Composer:
     ) -> Phrase:
         """Compose a prepositional phrase of exactly ``room`` English words."""
         slot = Slot(kind, preposition.case, None, preposition, clause)
-        return self._noun_phrase(room - len(preposition.english), slot, chain)
+        return self._noun_phrase(room - length(preposition.english), slot, chain)
 
     def _place(self, room: int, clause: bool) -> Phrase:
         """Compose a phrase of place; ``room`` is at least 2."""
         ways = lexicon.PREPOSITIONS["place"]
         ways = ways if room > 2 else ways[:2]  # in, near a city
-        way = self._pick(ways, lambda way: len(way.english) <= max(room - 2, 1))
+        way = self._pick(ways, lambda way: length(way.english) <= max(room - 2, 1))
         return self._prepositional(room, way, "place", clause)
 
     def _single(self, room: int, behind: int, slot: Slot) -> Phrase:
@@ -459,7 +458,7 @@ class Composer:
             named = kind == "person" and self._chance(0.75)
         if named:
             name = self._pick(lexicon.NAMES["place" if kind == "place" else "person"])
-            return self._with_preposition(self._link((name,), (name,)), preposition)
+            return self._with_preposition(self._link(name, name), preposition)
         if number is None:
             number = PLURAL if room == 1 or self._chance(0.3) else SINGULAR
         noun = self._pick(lexicon.NOUNS[kind])
@@ -468,7 +467,7 @@ class Composer:
         phrase = join(
             numeral,
             self._adjectives(adjectives, kind, determiner.endings[case][column]),
-            self._link((noun.english[number],), (noun.german[number][case],)),
+            self._link(noun.english[number], noun.german[number][case]),
         )
         article = determiner.english, determiner.german[case][column]
         phrase = self._with_preposition(phrase, preposition, *article)
@@ -510,7 +509,7 @@ class Composer:
             classes = classes[:-1]  # never the last class alone: nobody is "very German"
         for adjectives in classes:
             adjective = self._pick(adjectives)
-            phrase = join(phrase, self._link((adjective.english,), (adjective.stem + ending,)))
+            phrase = join(phrase, self._link(adjective.english, adjective.stem + ending))
         return phrase
 
     def _with_preposition(
@@ -520,9 +519,9 @@ class Composer:
         if article == "a" and phrase.english[0][0][0] in "aeiouAEIOU":
             article = "an"
         if preposition and (word := lexicon.CONTRACTIONS.get(f"{preposition.german} {german}")):
-            return join(self._link((*preposition.english, article), (word,)), phrase)
+            return join(self._link(f"{preposition.english}_{article}", word), phrase)
         if article:
-            phrase = join(self._link((article,), (german,)), phrase)
+            phrase = join(self._link(article, german), phrase)
         if preposition:
-            phrase = join(self._link(preposition.english, (preposition.german,)), phrase)
+            phrase = join(self._link(preposition.english, preposition.german), phrase)
         return phrase

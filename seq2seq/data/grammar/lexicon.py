@@ -6,13 +6,9 @@ from importlib.resources import files
 from typing import Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
-Words = tuple[str, ...]
-Linked = tuple[tuple[Words, Words], ...]
-"""A fixed phrase as groups of words that translate each other."""
-Forms = tuple[Words, ...]
+Forms = tuple[tuple[str, ...], ...]
 """``[case][column]``; the columns are masculine, feminine, neuter and plural."""
-
-Form = tuple[Words, Words, Words]
+Inflected = tuple[str, str, str]
 """English verb; German one in main clauses, the finite word first, and at the end of others."""
 Kind = Literal["person", "animal", "thing", "place"]
 """Kind of a noun; it decides which verbs, adjectives and prepositions fit."""
@@ -25,8 +21,8 @@ class Noun(NamedTuple):
     """A noun: ``english[number]``, ``german[number][case]``, gender 0-2 = der, die, das."""
 
     gender: int
-    english: Words
-    german: tuple[Words, Words]
+    english: tuple[str, ...]
+    german: tuple[tuple[str, ...], ...]
 
 
 class Adjective(NamedTuple):
@@ -48,28 +44,26 @@ class Determiner(NamedTuple):
 class Preposition(NamedTuple):
     """A preposition and its German case."""
 
-    english: Words
+    english: str
     german: str
     case: int
 
 
 class Verb(NamedTuple):
-    """A verb with ``present[number]``, ``past[number]``, and the case of its object.
+    """A verb with its infinitives, ``present[number]``, ``past[number]``, and its object's case."""
 
-    The German infinitive is ``prefix + stem``; main clauses separate the prefix ("ruft ... an").
-    """
-
-    english: Words
-    present: tuple[Form, ...]
-    past: tuple[Form, ...]
-    prefix: str
-    stem: str
+    english: str
+    german: str
+    to: tuple[str, str]
+    present: tuple[Inflected, ...]
+    past: tuple[Inflected, ...]
     case: int = ACCUSATIVE
     preposition: Preposition | None = None
 
 
-def _group(entry: str) -> Words:
-    return tuple(entry.split("_"))
+def length(english: str) -> int:
+    """Number of words of an entry."""
+    return 1 + english.count("_") + english.count(" ")
 
 
 def _with_s(word: str) -> str:
@@ -101,31 +95,33 @@ def _adjective(english: str, german: str) -> Adjective:
 
 def _preposition(english: str, german: str) -> Preposition:
     word, case = german.split()
-    return Preposition(_group(english), word, CASES.index(case))
+    return Preposition(english, word, CASES.index(case))
 
 
-def _phrase(english: str, german: str) -> Linked:
-    groups = zip(english.split(), german.split(), strict=True)
-    return tuple((_group(one), _group(other)) for one, other in groups)
+def _pair(english: str, german: str) -> tuple[str, str]:
+    return english, german
+
+
+def _modal(english: str, german: str) -> tuple[tuple[str, str], ...]:
+    return tuple(zip(english.split(), german.split(), strict=True))
 
 
 def _verb(english: str, german: str) -> Verb:
     base, past, *preposition = english.split()
     infinitive, third, participle, *governed = german.split()
     prefix, _, stem = infinitive.rpartition("|")
-    words = _group(base)
-    third_english = (_with_s(words[0]), *words[1:])
+    first, *others = base.split("_")
     auxiliaries = ("ist", "sind") if participle.startswith("+") else ("hat", "haben")
-    end, separate = participle.removeprefix("+"), (prefix,) if prefix else ()
+    last = participle.removeprefix("+")
+    present = ("_".join([_with_s(first), *others]), third), (base, stem)
     return Verb(
-        english=words,
-        present=(
-            (third_english, (third, *separate), (prefix + third,)),
-            (words, (stem, *separate), (prefix + stem,)),
+        english=base,
+        german=prefix + stem,
+        to=(f"to_{base}", f"{prefix}zu{stem}") if prefix else (f"to {base}", f"zu {stem}"),
+        present=tuple(
+            (one, f"{word}_{prefix}".rstrip("_"), prefix + word) for one, word in present
         ),
-        past=tuple((_group(past), (one, end), (end, one)) for one in auxiliaries),
-        prefix=prefix,
-        stem=stem,
+        past=tuple((past, f"{word}_{last}", f"{last}_{word}") for word in auxiliaries),
         case=CASES.index(governed[-1]) if governed else ACCUSATIVE,
         preposition=_preposition(preposition[0], " ".join(governed)) if preposition else None,
     )
@@ -168,12 +164,12 @@ DETERMINERS = _read("determiner", _determiner)
 DETERMINERS["plural"] = DETERMINERS["countable"] + DETERMINERS["plural"]
 NO_ARTICLE = Determiner("", (("",) * 4,) * 3, _ENDINGS["strong"])
 RELATIVE = _forms("d", "relative")
-CONTRACTIONS = dict(_read("contraction", lambda parts, word: (parts, word))[""])
+CONTRACTIONS = dict(_read("contraction", _pair)[""])
 
 NOUNS = _read("noun", _noun)
 NAMES = _read("name", lambda name, _: name)
 """Proper names of people, animals and places; they are the same in both languages."""
-_PRONOUNS = _read("pronoun", lambda english, german: ((english,), (german,)))
+_PRONOUNS = _read("pronoun", _pair)
 PRONOUNS = [(one, number) for number, name in enumerate(_PRONOUNS) for one in _PRONOUNS[name]]
 """(English and German, number) of one-word subjects; the verb shows the number of "sie"."""
 _ADJECTIVES = _read("adjective", _adjective)
@@ -187,18 +183,18 @@ ADJECTIVES = {
     }.items()
 }
 """Kind of noun -> classes of adjectives, in their order before the noun."""
-PHRASES = _read("phrase", _phrase)
+PHRASES = _read("phrase", _pair)
 for name in ("adverb person", "time present", "time past", "time future"):
     PHRASES[name] = PHRASES[name.split()[0]] + PHRASES[name]
 PREPOSITIONS = _read("preposition", _preposition)
-MODALS = _read("modal", _phrase)
+MODALS = _read("modal", _modal)
 VERBS = _read("verb", _verb)
 VERBS["intransitive"] = VERBS["intransitive simple"] + VERBS["intransitive"]
 VERBS["prepositional"] = VERBS["prepositional thing"] + VERBS["prepositional"]
 BE = Verb(
-    english=("be",),
-    present=((("is",), ("ist",), ("ist",)), (("are",), ("sind",), ("sind",))),
-    past=((("was",), ("war",), ("war",)), (("were",), ("waren",), ("waren",))),
-    prefix="",
-    stem="sein",
+    english="be",
+    german="sein",
+    to=("to be", "zu sein"),
+    present=(("is", "ist", "ist"), ("are", "sind", "sind")),
+    past=(("was", "war", "war"), ("were", "waren", "waren")),
 )
