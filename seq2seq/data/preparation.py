@@ -16,13 +16,7 @@ from seq2seq.config import CorpusConfig, TokenizationConfig, TrainConfig
 from seq2seq.config.evaluation import unspaced
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.encoding import REASONS, EncodedPairs, Split, save_array
-from seq2seq.data.splits import (
-    read_learned,
-    require_sides,
-    save_learned,
-    source_digests,
-    warn_if_learned,
-)
+from seq2seq.data.splits import read_learned, require_sides, source_digests, warn_if_learned
 from seq2seq.data.text import SIDES, Corpus, read_lines, warn_once
 from seq2seq.data.tokenization import (
     SentencePieceTokenizer,
@@ -75,9 +69,8 @@ def prepare(
     """
     text = load_corpus(corpus, data)
     languages = text.source_language, text.target_language
-    no_spaces = [language for language in languages if unspaced(language)]
-    if no_spaces and tokenization.kind != SentencePieceTokenizer.kind:
-        warn_once(f"{no_spaces[0]} text without spaces needs tokenization=sentencepiece.")
+    if any(map(unspaced, languages)) and tokenization.kind != SentencePieceTokenizer.kind:
+        warn_once("Text of a language without spaces needs tokenization=sentencepiece.")
     require_sides(text)
     hashes = text.hashes()
     recipe = {  # exactly the inputs that decide the content of the folder
@@ -142,7 +135,7 @@ def _fill(
         save_array(folder / f"{split.name}.lines.npy", lines)
         if split is train:
             learned = source_digests(read_lines(text.train.source))[lines - 1]
-            save_learned(folder / "train.learned.npy", learned)
+            save_array(folder / "train.learned.npy", np.unique(learned))
     return skipped
 
 
