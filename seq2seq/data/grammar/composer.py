@@ -99,7 +99,6 @@ class Slot(NamedTuple):
     kind: Kind
     case: int
     number: int | None = None
-    preposition: Preposition | None = None
     clause: bool = True
 
 
@@ -232,9 +231,8 @@ class Composer:
         # "die" and "das" may be subject or object
         contrast = 1 - number if animate and column != 0 else None
 
-        def pronoun(person: str, other: str, case: int, before: Preposition | None) -> Phrase:
-            english, german = person if kind == "person" else other, lexicon.RELATIVE[case][column]
-            return self._with_preposition(self._link(english, german), before)
+        def pronoun(person: str, other: str, case: int) -> Phrase:
+            return self._link(person if kind == "person" else other, lexicon.RELATIVE[case][column])
 
         choice = self._random()
         if room == 2 or room > 10 or choice < (0.5 if animate else 0.2):
@@ -242,10 +240,13 @@ class Composer:
             tense = self._tense(room - 2, subject)
             setting = Setting(subject, number, tense, simple=True, object_number=contrast)
             clause = self._predicate(room - 1, setting).whole
-            return set_off(join(pronoun("who", "that", lexicon.NOMINATIVE, None), clause))
+            return set_off(join(pronoun("who", "that", lexicon.NOMINATIVE), clause))
         verb = self._verb_without_object(room, kind, choice > 0.75)
-        other = "which" if verb.preposition else "that"
-        opening = pronoun("whom", other, verb.case, verb.preposition)
+        if verb.preposition:
+            opening = self._link(verb.preposition.english, verb.preposition.german)
+            opening = join(opening, pronoun("whom", "which", verb.case))
+        else:
+            opening = pronoun("whom", "that", verb.case)
         if verb.preposition or verb.case == DATIVE:
             contrast = None
         return set_off(join(opening, self._gap(room - len(opening.english), verb, contrast)))
@@ -421,14 +422,13 @@ class Composer:
         return self._noun_phrase(room, Slot(kind, lexicon.NOMINATIVE, number))
 
     def _noun_phrase(self, room: int, slot: Slot, chain: bool = True) -> Phrase:
-        """Compose a noun phrase of ``room`` words after its preposition, perhaps with "and"."""
+        """Compose a noun phrase of ``room`` words, perhaps with "and"."""
         # The first of two has no attributes after it: they always belong to the last noun.
         if chain and room >= 3 and slot.number != SINGULAR and self._chance(0.12):
             left = self._between(1, min(room - 2, 4))
             slot = slot._replace(number=None)
             first = join(self._single(left, 0, slot), self._link("and", "und"))
-            other = slot._replace(preposition=None)
-            second = self._noun_phrase(room - left - 1, other, chain=False)
+            second = self._noun_phrase(room - left - 1, slot, chain=False)
             return join(first, second)._replace(number=PLURAL)
         spare = room - 2
         behind = 0
@@ -440,8 +440,13 @@ class Composer:
         self, room: int, preposition: Preposition, kind: Kind, clause: bool, chain: bool = False
     ) -> Phrase:
         """Compose a prepositional phrase of exactly ``room`` English words."""
-        slot = Slot(kind, preposition.case, None, preposition, clause)
-        return self._noun_phrase(room - length(preposition.english), slot, chain)
+        slot = Slot(kind, preposition.case, clause=clause)
+        phrase = self._noun_phrase(room - length(preposition.english), slot, chain)
+        contracted = lexicon.CONTRACTIONS.get(f"{preposition.german} {phrase.german[0][0]}")
+        if contracted:  # "im" for "in dem"
+            opening = self._link(f"{preposition.english}_{phrase.english[0][0]}", contracted)
+            return join(opening, Phrase(phrase.english[1:], phrase.german[1:]))
+        return join(self._link(preposition.english, preposition.german), phrase)
 
     def _place(self, room: int, clause: bool) -> Phrase:
         """Compose a phrase of place; ``room`` is at least 2."""
@@ -452,13 +457,13 @@ class Composer:
 
     def _single(self, room: int, behind: int, slot: Slot) -> Phrase:
         """Compose a noun, ``room`` - 1 words before it, ``behind`` words of attributes after it."""
-        kind, case, number, preposition, clause = slot
+        kind, case, number, clause = slot
         named = room == 1 and number != PLURAL  # names are singular
         if named and kind != "place" and number is None:
             named = kind == "person" and self._chance(0.75)
         if named:
             name = self._pick(lexicon.NAMES["place" if kind == "place" else "person"])
-            return self._with_preposition(self._link(name, name), preposition)
+            return self._link(name, name)
         if number is None:
             number = PLURAL if room == 1 or self._chance(0.3) else SINGULAR
         noun = self._pick(lexicon.NOUNS[kind])
@@ -469,8 +474,10 @@ class Composer:
             self._adjectives(adjectives, kind, determiner.endings[case][column]),
             self._link(noun.english[number], noun.german[number][case]),
         )
-        article = determiner.english, determiner.german[case][column]
-        phrase = self._with_preposition(phrase, preposition, *article)
+        if article := determiner.english:
+            if article == "a" and phrase.english[0][0][0] in "aeiouAEIOU":
+                article = "an"
+            phrase = join(self._link(article, determiner.german[case][column]), phrase)
         if behind and clause and self._chance(0.6):
             phrase = join(phrase, self._relative_clause(behind, kind, number, column))
         elif behind:
@@ -510,18 +517,4 @@ class Composer:
         for adjectives in classes:
             adjective = self._pick(adjectives)
             phrase = join(phrase, self._link(adjective.english, adjective.stem + ending))
-        return phrase
-
-    def _with_preposition(
-        self, phrase: Phrase, preposition: Preposition | None, article: str = "", german: str = ""
-    ) -> Phrase:
-        """Put preposition and article, contracted as in German ("im"), before a phrase."""
-        if article == "a" and phrase.english[0][0][0] in "aeiouAEIOU":
-            article = "an"
-        if preposition and (word := lexicon.CONTRACTIONS.get(f"{preposition.german} {german}")):
-            return join(self._link(f"{preposition.english}_{article}", word), phrase)
-        if article:
-            phrase = join(self._link(article, german), phrase)
-        if preposition:
-            phrase = join(self._link(preposition.english, preposition.german), phrase)
         return phrase
