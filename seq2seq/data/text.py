@@ -58,12 +58,10 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
             line = raw.decode().removeprefix("\ufeff" if number == 1 else "")
         except UnicodeDecodeError:
             line = "\0"
-        only_cr = number == 1 and "\n" not in line and "\r" in line.strip("\r")
-        if "\0" in line or only_cr:
+        if "\0" in line:
             raise UserError(
-                f"{where}, line {number} is not UTF-8 text with LF as line end; convert it, for "
-                "example with iconv -f UTF-16 -t UTF-8 OLD > NEW (or LATIN1, GB18030, ...), or "
-                r"tr '\r' '\n' < OLD > NEW."
+                f"{where}, line {number} is not UTF-8 text; convert it, for example with iconv -f "
+                "UTF-16 -t UTF-8 OLD > NEW (or LATIN1, GB18030, ...)."
             )
         yield line[:-1].removesuffix("\r") if line.endswith("\n") else line
 
@@ -161,7 +159,7 @@ class ParallelText:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Checked text for training, validation and testing."""
+    """Checked text for training, validation and at least one test."""
 
     kind: str
     source_language: str
@@ -169,7 +167,6 @@ class Corpus:
     train: ParallelText
     valid: ParallelText
     tests: dict[str, ParallelText]
-    """Name of a test set -> its text; at least one."""
 
     def hashes(self) -> dict[str, str]:
         """Return ``<train|valid>.<source|target>`` -> SHA-256 of the unpacked text."""

@@ -55,7 +55,6 @@ REFUSED = {
     "utf-16-le": ("機械 翻訳\nword".encode("utf-16-le"), "line 1.* UTF-16"),
     "utf-16": ("été\nword".encode("utf-16"), "line 1"),
     "zero": (b"Hello\0 world\n", "line 1"),
-    "old Mac": (b"one\rtwo\rthree\r", "line 1"),
     "gz": (gzip.compress(b"line\n" * 1000)[:-9], ""),
     "xz": (lzma.compress(b"line\n" * 1000)[:-9], ""),
 }
