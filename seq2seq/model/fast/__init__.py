@@ -146,7 +146,7 @@ class FastLuongDecoder(FastDecoder, LuongDecoder):
     def scan(self, embedded: Float[Tensor, "B T E"], source: Source) -> Decoded:
         gates = self.input_gates(embedded.transpose(0, 1))
         hidden = self.known_states(gates, self.init_state(source))
-        if type(self.attention).forward is DotAttention.forward:
+        if same_score(self.attention, DotAttention):
             # All steps in one call: each is like a hypothesis of its sentence.
             rows = hidden.flatten(0, 1)
             made = self.attention(rows, source, rows[:, :0])
@@ -167,13 +167,19 @@ EQUIVALENTS: dict[type[Decoder], type[FastDecoder]] = {
 
 
 def score_of(attention: Attention) -> Score | None:
-    """Return the weights of the score; None if the kind's ``forward`` is not additive or dot."""
-    forward = type(attention).forward
-    if isinstance(attention, DotAttention) and forward is DotAttention.forward:
-        return Score(None if attention.query is None else attention.query.weight, None)
-    if isinstance(attention, AdditiveAttention) and forward is AdditiveAttention.forward:
-        return Score(attention.query.weight, attention.vector)
+    """Return the weights of the score; None if the kind's score is not additive or dot."""
+    weight = getattr(attention.query, "weight", None)
+    if same_score(attention, DotAttention):
+        return Score(weight, None)
+    if isinstance(attention, AdditiveAttention) and same_score(attention, AdditiveAttention):
+        return Score(weight, attention.vector)
     return None
+
+
+def same_score(attention: Attention, kind: type[Attention]) -> bool:
+    """Whether the attention computes scores and context as ``kind`` does."""
+    own = type(attention)
+    return own.scores is kind.scores and own.forward is kind.forward
 
 
 def describe(decoder: Decoder, device: torch.device, precision: torch.dtype) -> str:
