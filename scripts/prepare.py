@@ -11,7 +11,7 @@ def main(config: TrainConfig) -> None:
     """Prepare the corpus and print a summary; the other scripts reuse the result."""
     from seq2seq.data.preparation import advise, prepare, summary
     from seq2seq.evaluation.scores import ceiling
-    from seq2seq.training.checkpoint_manager import codec_folder
+    from seq2seq.training.run_folder import codec_folder
 
     data = prepare(config.corpus, config.tokenization, Path(config.data), codec_folder(config))
     advise(config, data)
