@@ -42,10 +42,7 @@ class JsonlLog:
         return entries
 
     def rewind(self, last: dict[str, int]) -> None:
-        """Drop entries after the update that ``last`` has for their kind, and damaged lines.
-
-        They were written after the checkpoint that training resumes from.
-        """
+        """Drop entries after the update that ``last`` has for their kind, and damaged lines."""
         if self.writes and self.path.exists():
             kept = [one for one in self.read() if one["update"] <= last.get(one.get("kind", ""), 0)]
             write_whole(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
@@ -75,14 +72,14 @@ class Update(NamedTuple):
     number: int
     pairs: Int[ndarray, "B"]
     """Indices of its training pairs."""
+    tokens: int
+    """Number of its target tokens, ends of sentence included."""
     negative_log_likelihood: Float[Tensor, ""]
     """Sum over the target tokens, in nats."""
     gradient_norm: Float[Tensor, ""]
     """Norm before clipping."""
     taken: Bool[Tensor, ""]
     """False if the update was skipped because its loss or gradient was not finite."""
-    tokens: int
-    """Number of target tokens of all processes, ends of sentence included."""
 
 
 @dataclass
@@ -125,14 +122,10 @@ def start_tracker(folder: Path, config: TrainConfig, update: int) -> Tracker:
     logger = config.training.logger
     try:
         return _tensorboard(folder, update) if logger == "tensorboard" else _wandb(folder, config)
-    except ImportError:
+    except Exception as error:  # no package, no account, no server, a deleted run
         raise UserError(
-            f"training.logger={logger} needs a package; run pip install {logger}."
-        ) from None
-    except Exception as error:  # errors of the tracker: no account, no server, a deleted run
-        raise UserError(
-            f"training.logger={logger} does not start ({error}); correct this, or set "
-            "training.logger=none."
+            f"training.logger={logger} does not start ({error}); correct this (if the package is "
+            f"missing, run pip install {logger}), or set training.logger=none."
         ) from error
 
 

@@ -1,6 +1,5 @@
 """Folder of a training run: config, record and checkpoints; the parent of a fine-tuned run."""
 
-import logging
 import shlex
 from contextlib import AbstractContextManager
 from dataclasses import asdict
@@ -22,8 +21,6 @@ from seq2seq.errors import UserError
 from seq2seq.files import locked, read_object, write_json
 from seq2seq.record import Progress, TrainingRecord, read_record
 from seq2seq.training.metrics import JsonlLog
-
-log = logging.getLogger(__name__)
 
 FREE = {
     *("baseline", "data", "output", "evaluation", "corpus.mirror", "corpus.directory"),
@@ -74,10 +71,7 @@ class RunFolder:
         return f"RunFolder({self.path}, {self.config.system}: best_metric={self.best_metric})"
 
     def claim(self, hashes: dict[str, str]) -> None:
-        """Write the config into a new folder; refuse a run of another config or other text.
-
-        ``hashes`` holds the SHA-256 of each text.
-        """
+        """Write the config into a new folder; refuse another config, or text of other hashes."""
         path = self.path / "config.json"
         if not path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
@@ -89,19 +83,12 @@ class RunFolder:
                 f"{self.path} holds a run of another config; {REMEDY}; to continue that run, run "
                 f"the same command with {before}."
             )
-        record = self.record()
-        for name, digest in record.data_sha256.items():
+        for name, digest in self.record().data_sha256.items():
             if hashes.get(name) != digest:
                 raise UserError(
                     f"{self.path} was trained on another text: {name} has changed since; restore "
                     f"it, {REMEDY}."
                 )
-        epochs = {n for n in self.config.training.keep_epochs if n <= record.progress.epoch}
-        if passed := sorted(n for n in epochs if not has_manifest(self.epoch(n))):
-            log.warning(
-                f"training.keep_epochs={passed}: {self.path} is past these epochs and did not keep "
-                "them; to keep them, choose another name=."
-            )
 
     def lock(self) -> AbstractContextManager[None]:
         """Context that locks the folder; refuse one in which another process trains."""
@@ -121,9 +108,8 @@ class RunFolder:
     def finished(self) -> str | None:
         """Limit of the present config that an ended training has reached; None if it goes on."""
         record = self.record()
-        if record.status != "finished":
-            return None
-        return reason_to_end(self.config.training, record.progress)
+        reached = reason_to_end(self.config.training, record.progress)
+        return reached if record.status == "finished" else None
 
     @property
     def best_metric(self) -> float | None:
@@ -189,11 +175,8 @@ def load_parent(config: TrainConfig) -> Checkpoint:
 
 
 def codec_folder(config: TrainConfig) -> Path | None:
-    """Return the checkpoint that has the tokenizers of a run; None if it makes its own.
-
-    A run that has saved a checkpoint no longer needs its parent.
-    """
+    """Return the checkpoint that has the tokenizers of a fine-tuned run; None for other runs."""
     if config.training.init_from is None:
         return None
-    own = filter(has_manifest, RunFolder(config).newest())
+    own = filter(has_manifest, RunFolder(config).newest())  # such a run no longer needs its parent
     return next(own, None) or load_parent(config).directory

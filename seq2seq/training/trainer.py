@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import math
-import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -19,7 +18,6 @@ from seq2seq.checkpoint import (
     capture_rng,
     load_checkpoint,
     load_optimizer,
-    remove_checkpoint,
     restore_rng,
     save_checkpoint,
 )
@@ -91,8 +89,9 @@ class Trainer:
         self, config: TrainConfig, data: PreparedData, group: ProcessGroup = SINGLE
     ) -> None:
         training = config.training
-        facts = {**identity(asdict(config)), "training": asdict(training), **data.hashes}
-        group.require_equal(facts)
+        group.require_equal(
+            {**identity(asdict(config)), "training": asdict(training), **data.hashes}
+        )
         self.config, self.data, self.group = config, data, group
         self.folder = RunFolder(config)
         device = self.device = choose_device(training.device)
@@ -105,9 +104,8 @@ class Trainer:
         self.average = WeightAverage(self.model, training.optimizer.schedule == "average")
         self.plan = BatchPlan(data.train, training.batch_size, config.seed)
         self.epoch_length = len(self._updates(0))
-        self.most_updates = min(
-            training.max_epochs * self.epoch_length, training.max_updates or sys.maxsize
-        )
+        most = training.max_epochs * self.epoch_length
+        self.most_updates = min(most, training.max_updates or most)
         self.validator = Validator(self.model, data, config, device, precision, group)
         self.progress = Progress()
         self.interval = IntervalMetrics()
@@ -131,10 +129,7 @@ class Trainer:
         group.seed(config.seed)
 
     def run(self) -> RunFolder:
-        """Train until max_epochs, max_updates or patience; return the finished run folder.
-
-        A signal raises Interrupted when everything is saved.
-        """
+        """Train until a limit is reached; a signal raises Interrupted when all is saved."""
         if self.group.is_first:
             self.folder.claim(self.data.hashes)
         if reached := self.group.hand_out(self.folder.finished):
@@ -166,7 +161,9 @@ class Trainer:
             while not (reason := reason_to_end(self.config.training, progress)):
                 self._train_epoch()
             if progress.validated_update < progress.update:
-                self._save_newest(interim=True)  # a longer training continues from here
+                # A longer training does not make this validation. It continues from the state
+                # before it, with the best checkpoint before it.
+                self._save_newest(interim=True)
                 self._log_updates()
                 self._validate(last=True)
         return reason
@@ -222,15 +219,11 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=self.device.type == "cpu")
         self.average.add(progress.update)
         progress.target_tokens += tokens
-        made = Update(progress.update, pairs, likelihood, norm, taken, tokens)
+        made = Update(progress.update, pairs, tokens, likelihood, norm, taken)
         self.interval.pending.append(made)
 
     def _validate(self, last: bool = False) -> None:
-        """Validate and save a checkpoint; if the metric improved, also save it as the best one.
-
-        The ``last`` validation may lie between two others. A longer training does not make it, and
-        so continues from the state before it, with the best checkpoint before it.
-        """
+        """Validate and save a checkpoint; if the metric improved, also save it as the best one."""
         progress, metric = self.progress, self.config.training.early_stopping_metric
         with self.average.in_model():
             validation = self.validator.run()
@@ -244,15 +237,16 @@ class Trainer:
         progress.stale += not last
         if improved:
             progress.best_metric, progress.best_update, progress.stale = value, progress.update, 0
-        progress.seconds = self._seconds()
-        self._add_metrics("validation", {**asdict(validation), "seconds": progress.seconds})
-        examples = "".join(f"\n  {line}" for line in self.validator.examples)
-        text = f"{validation}{' (best)' if improved else ''}{examples}"
-        epochs = progress.update / self.epoch_length
-        log.info("update %d, epoch %.2f: %s", progress.update, epochs, text)
-        if improved:
             if last and self.group.is_first:
                 self.folder.set_best_aside()
+        progress.seconds = time.monotonic() - self.started
+        self._add_metrics("validation", {**asdict(validation), "seconds": progress.seconds})
+        examples = "".join(f"\n  {line}" for line in self.validator.examples)
+        log.info(
+            f"update {progress.update}, epoch {progress.update / self.epoch_length:.2f}: "
+            f"{validation}{' (best)' if improved else ''}{examples}"
+        )
+        if improved:
             self._save(self.folder.best)
         if not last:
             self._save_newest(interim=False)
@@ -267,13 +261,13 @@ class Trainer:
     def _save(self, folder: Path) -> None:
         """Write the full state of the training, with the random states of all ranks."""
         self._fetch_metrics()
-        self.progress.seconds = self._seconds()
+        self.progress.seconds = time.monotonic() - self.started
         own = {self.prefix + name: state for name, state in capture_rng().items()}
         generators = {name: state for of in self.group.gather(own) for name, state in of.items()}
         if self.group.is_first:
-            codecs, state = (self.data.source, self.data.target), self.interval.state
-            training = TrainingState(self.progress, state)
-            checkpoint = Checkpoint(self.config, self.model, *codecs, training, generators)
+            codecs = self.data.source, self.data.target
+            state = TrainingState(self.progress, self.interval.state)
+            checkpoint = Checkpoint(self.config, self.model, *codecs, state, generators)
             with self.average.in_model():
                 save_checkpoint(folder, checkpoint, self.optimizer, self.average.others)
             self.folder.prune()
@@ -296,8 +290,9 @@ class Trainer:
             log.info("Resuming %s from update %d.", self.folder.path, self.progress.update)
             was, now = flatten(asdict(before)), flatten(asdict(self.record))
             if changed := [f"{k} {now[k]} (was {was[k]})" for k in CONDITIONS if now[k] != was[k]]:
-                what = ", ".join(changed)
-                log.warning("Resuming with %s: results may not be bit-identical.", what)
+                log.warning(
+                    f"Resuming with {', '.join(changed)}: results may not be bit-identical."
+                )
         elif self.config.training.init_from is not None:
             parent = load_parent(self.config)
             self._load_weights(parent)
@@ -329,9 +324,7 @@ class Trainer:
             restore_rng({saved[k]: state for k, state in checkpoint.rng.items() if k in saved})
             self.group.maximum(0)  # wait until all ranks have read what is renamed next
             for damaged in errors if self.group.is_first else ():
-                aside = damaged.with_name(f"{damaged.name}.damaged")
-                remove_checkpoint(aside)
-                damaged.rename(aside)
+                damaged.rename(damaged.with_name(f"{damaged.name}.damaged"))
             return checkpoint.state
         for refusal in errors.values():
             raise refusal
@@ -411,19 +404,15 @@ class Trainer:
         text = f"loss {loss}, {entry['tokens_per_second']:,.0f} target tokens/s"
         self.bar.set_postfix_str(text)
         if self.bar.disable:
-            made, most, seconds = self.progress.update, self.most_updates, self._seconds()
-            form = f"update {made:,} of at most {most:,}{{postfix}}, "
-            form += "{elapsed} elapsed, {remaining} remaining"
+            made, most = self.progress.update, self.most_updates
+            form = f"update {made:,} of at most {most:,}{{postfix}}, {{elapsed}} elapsed"
+            form += ", {remaining} remaining"
+            seconds = time.monotonic() - self.started
             log.info(tqdm.format_meter(made, most, seconds, bar_format=form, postfix=text))
 
     def _add_metrics(self, kind: str, values: dict[str, object]) -> None:
         epochs = round(self.progress.epoch + self.progress.position / self.epoch_length, 3)
-        where = {"update": self.progress.update, "epoch": epochs}
-        self.metrics.add({"kind": kind, **where, **values})
-
-    def _seconds(self) -> float:
-        """Return the wall time of the training, with that before a resume."""
-        return time.monotonic() - self.started
+        self.metrics.add({"kind": kind, "update": self.progress.update, "epoch": epochs, **values})
 
     def _write_record(self, status: str, reason: str | None = None) -> None:
         if self.group.is_first:

@@ -62,12 +62,12 @@ class Validator:
         self.plan = BatchPlan(data.valid, BATCH, seed=0, shuffle=False)
         self.sources = list(islice(read_lines(texts.source), count))
         self.references = list(islice(read_lines(texts.target), count))
-        languages = data.source.language, data.target.language
-        scoring = self.config.evaluation.for_languages(*languages)
+        scoring = self.config.evaluation.for_languages(data.source.language, data.target.language)
         self.tokenize = scoring.tokenize
         bleu_counts([""], [""], tokenize=self.tokenize)  # fails now if a package is missing
         lengths = source_lengths(self.sources, scoring.unit)
-        self.members = bucket_members(lengths, scoring.edges)
+        members = bucket_members(lengths, scoring.edges)
+        self.members = {words: of for words, of in members.items() if of.any()}
         by_length = np.argsort(lengths, kind="stable").tolist()
         self.shown = [by_length[len(lengths) * part // 10] for part in (1, 5, 9) if by_length]
         self.examples: list[str] = []
@@ -97,8 +97,9 @@ class Validator:
             if name == "hypothesis" or not self.examples
         ]
         counts = bleu_counts(hypotheses, self.references, tokenize=self.tokenize)
-        members = {words: of for words, of in self.members.items() if of.any()}
-        by_length = {words: float(bleu(counts[of].sum(axis=0))) for words, of in members.items()}
+        by_length = {
+            words: float(bleu(counts[of].sum(axis=0))) for words, of in self.members.items()
+        }
         return Validation(loss, perplexity(loss), float(bleu(counts.sum(axis=0))), by_length)
 
     @torch.no_grad()

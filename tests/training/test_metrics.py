@@ -11,7 +11,7 @@ from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update
 
 def made(number: int, likelihood: float, norm: float, tokens: int, taken: bool = True) -> Update:
     likelihood, norm, taken = map(torch.tensor, (likelihood, norm, taken))
-    return Update(number, np.array([3, 1]), likelihood, norm, taken, tokens)
+    return Update(number, np.array([3, 1]), tokens, likelihood, norm, taken)
 
 
 def test_metrics_rewind_to_an_update_and_survive_damaged_lines(tmp_path):
