@@ -60,8 +60,6 @@ class TrainingState(Stored):
 
     progress: Progress
     metrics: MetricsState
-    conditions: dict[str, str]
-    """Conditions that change the last bits of results, such as the number of threads."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ def prepare(config: TrainConfig) -> None:
     """Download or generate a corpus, learn its tokenizers and encode it, ready for training."""
     from seq2seq.data.preparation import advise, prepare, summary
     from seq2seq.evaluation.scores import ceiling
-    from seq2seq.training.checkpoint_manager import codec_folder
+    from seq2seq.training.run_folder import codec_folder
 
     data = prepare(config.corpus, config.tokenization, Path(config.data), codec_folder(config))
     advise(config, data)

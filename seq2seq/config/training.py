@@ -81,7 +81,7 @@ class TrainingConfig:
     save_minutes: NonNegative = 10.0
     """Minutes between two saves of the state, in addition to the save at each validation."""
     keep_epochs: list[Count] = field(default_factory=list)
-    """Epochs, such as [1,2,4], whose final state is kept as checkpoints/epoch-<n>."""
+    """Epochs to come, such as [1,2,4], whose final state is kept as checkpoints/epoch-<n>."""
     log_every: Count = 50
     """Number of updates between two lines of metrics."""
     logger: Annotated[str, one_of("none", "tensorboard", "wandb")] = "none"
