@@ -13,6 +13,7 @@
 No file is a pickle, so loading runs no code from the folder.
 """
 
+import re
 import shutil
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from seq2seq.config import Natural, Stored, TrainConfig, from_json, read_json
+from seq2seq.config import Natural, Stored, TrainConfig, read_json
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.errors import UserError
 from seq2seq.files import file_digest, read_object, replacing_folder, write_json
@@ -35,9 +36,6 @@ FORMAT = 4
 MANIFEST = "manifest.json"
 MODEL, OPTIMIZER, RNG = "model.safetensors", "optimizer.safetensors", "rng.safetensors"
 UNAVERAGED = "unaveraged.safetensors"
-REQUIRED = {MODEL, "config.json", "state.json", "tokenizer.source.json", "tokenizer.target.json"}
-REQUIRED |= {"vocabulary.source.tsv", "vocabulary.target.tsv"}
-OPTIONAL = {RNG, "tokenizer.source.model", "tokenizer.target.model"}
 REMEDY = "copy the folder again, or use another one"
 
 
@@ -70,11 +68,10 @@ class Checkpoint:
 
     config: TrainConfig
     model: TranslationModel
-    """The model. After loading it is in training mode, like any new module."""
     source: TextCodec
     target: TextCodec
     state: TrainingState
-    rng: Mapping[str, Tensor] = field(default_factory=dict)
+    rng: dict[str, Tensor] = field(default_factory=dict)
     """Random states of :func:`capture_rng`; those of rank n > 0 as ``rank-<n>/<name>``."""
     directory: Path = Path()
     """Folder of the checkpoint that was loaded, never the run folder above it."""
@@ -88,10 +85,9 @@ def save_checkpoint(
     optimizer: torch.optim.Optimizer | None = None,
     unaveraged: Sequence[Tensor] = (),
 ) -> None:
-    """Write a checkpoint to ``directory``, replacing the one that is there.
+    """Write a checkpoint to ``directory``; without ``optimizer``, training cannot resume from it.
 
-    Without ``optimizer``, training cannot resume from it. If the model's weights are an average,
-    ``unaveraged`` holds the weights that the next update changes.
+    If the model's weights are an average, the next update changes the weights ``unaveraged``.
     """
     try:
         with replacing_folder(directory) as folder:
@@ -106,7 +102,7 @@ def save_checkpoint(
             if unaveraged:
                 save_file({str(i): one for i, one in enumerate(unaveraged)}, folder / UNAVERAGED)
             if checkpoint.rng:
-                save_file(dict(checkpoint.rng), folder / RNG)
+                save_file(checkpoint.rng, folder / RNG)
             write_json(folder / "state.json", checkpoint.state)
             write_json(folder / "config.json", checkpoint.config)
             checkpoint.source.save(folder, "source")
@@ -133,12 +129,12 @@ def remove_checkpoint(folder: Path) -> None:
 
 def newest_checkpoints(run: Path) -> list[Path]:
     """Folders ``update-<n>`` and ``interim-<n>`` of a run folder, newest first."""
-    found = []
-    for folder in (run / "checkpoints").glob("*-*"):
-        kind, _, number = folder.name.partition("-")
-        if kind in ("update", "interim") and number.isdecimal():
-            found.append((int(number), kind, folder))
-    return [folder for _, _, folder in sorted(found, reverse=True)]
+    found = [
+        folder
+        for folder in (run / "checkpoints").glob("*-*")
+        if re.fullmatch(r"(update|interim)-[0-9]+", folder.name)
+    ]
+    return sorted(found, key=lambda one: (int(one.name.partition("-")[2]), one.name), reverse=True)
 
 
 def find_checkpoint(path: Path) -> Path:
@@ -161,17 +157,13 @@ def find_checkpoint(path: Path) -> Path:
 def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     """Load a checkpoint onto ``device``; ``path`` is its folder, or a run folder.
 
-    Each file is compared with the manifest, and the tensors with the config. The random generators
-    do not change; :func:`restore_rng` sets them.
+    The random generators do not change; :func:`restore_rng` sets them.
     """
     folder = find_checkpoint(path)
     sha256 = file_digest(folder / MANIFEST)
-    names = _verify(folder, REQUIRED, OPTIONAL)
+    names = _verify(folder)
     config = read_config(folder)
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
-    for codec in (source, target):
-        if not codec.language.isprintable():  # it is printed at the prompt
-            raise UserError(f"The language {codec.language!r} in {folder} is no code such as en.")
     sizes = len(source.vocabulary), len(target.vocabulary)
     tensors = _read_tensors(folder / MODEL)
     with torch.random.fork_rng(devices=[]):
@@ -204,15 +196,14 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
 
 def read_config(folder: Path) -> TrainConfig:
     """Read the config.json of a checkpoint or run folder."""
-    where = folder / "config.json"
-    return from_json(TrainConfig, read_object(where, REMEDY), str(where))
+    return read_json(folder / "config.json", TrainConfig, REMEDY)
 
 
 def load_optimizer(
     folder: Path, optimizer: torch.optim.Optimizer, unaveraged: Sequence[Tensor] = ()
 ) -> None:
     """Load a checkpoint into ``optimizer``, its weights before averaging into ``unaveraged``."""
-    _verify(folder, {OPTIMIZER, UNAVERAGED} if unaveraged else {OPTIMIZER})
+    _verify(folder, OPTIMIZER, *[UNAVERAGED] * bool(unaveraged))
     if unaveraged:
         weights = _read_tensors(folder / UNAVERAGED)
         for place, tensor in enumerate(unaveraged):
@@ -225,10 +216,7 @@ def load_optimizer(
 
 
 def capture_rng() -> dict[str, UInt8[Tensor, "_"]]:
-    """States of PyTorch's generators: ``cpu``, and ``cuda.<index>`` per GPU if CUDA is in use.
-
-    The package uses no other global generator; the order of batches depends on seed and epoch only.
-    """
+    """States of PyTorch's generators: ``cpu``, and ``cuda.<index>`` per GPU if CUDA is in use."""
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     return {"cpu": torch.get_rng_state(), **{f"cuda.{i}": state for i, state in enumerate(gpus)}}
 
@@ -243,18 +231,17 @@ def restore_rng(states: Mapping[str, Tensor]) -> None:
             torch.cuda.set_rng_state(state, int(index))
 
 
-def _verify(folder: Path, required: Set[str], optional: Set[str] = frozenset()) -> Set[str]:
-    """Compare files with the manifest; return the names of those that it lists."""
+def _verify(folder: Path, *names: str) -> Set[str]:
+    """Compare ``names``, or all files but the optimizer's, with the manifest; list its names."""
     manifest = read_object(folder / MANIFEST, REMEDY)
     files = manifest.get("files")
     if manifest.get("format") != FORMAT or not isinstance(files, dict):
         raise UserError(f"{MANIFEST} in {folder} is not of format {FORMAT}; {REMEDY}.")
-    listed = files.keys() & (required | optional)
-    for name in sorted(listed | required):
+    for name in names or sorted(files.keys() - {OPTIMIZER, UNAVERAGED}):
         path = folder / name
         if not path.is_file() or file_digest(path) != files.get(name):
             raise UserError(f"{name} in {folder} is missing or altered; {REMEDY}.")
-    return listed
+    return files.keys()
 
 
 def _tensors_of(model: TranslationModel) -> dict[str, Tensor]:

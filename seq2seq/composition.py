@@ -14,7 +14,6 @@ from typing import Any, get_type_hints
 import hydra
 import yaml
 from hydra.core.config_store import ConfigStore
-from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -142,12 +141,8 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
     chosen = {key: value for key, value in typed.items() if key in choices}
     for group, choice in chosen.items():
         schema.require_choice(group, choice, choices[group])
-    outer, GlobalHydra.instance().hydra = GlobalHydra.instance().hydra, None  # a caller may use it
-    try:
-        with hydra.initialize(version_base="1.3", config_path=None):
-            composed = hydra.compose(name, [f"{key}={value}" for key, value in chosen.items()])
-    finally:
-        GlobalHydra.instance().hydra = outer
+    with hydra.initialize(version_base="1.3", config_path=None):
+        composed = hydra.compose(name, [f"{key}={value}" for key, value in chosen.items()])
     usual = defaults(schema.ReproduceConfig if "systems" in composed else SETTINGS[name])
     if "corpus" in composed:
         usual["corpus"] = defaults(schema.CORPORA[composed.corpus.kind])

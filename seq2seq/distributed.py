@@ -123,19 +123,15 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
     dist.init_process_group(backend, store=store, rank=group.rank, world_size=size)
     try:
         yield group
-    except Interrupted as stop:  # it stops all processes
+    except Interrupted:  # it stops all processes
         dist.destroy_process_group()
-        if group.is_first:
-            raise
-        raise SystemExit(stop.status) from None
+        raise
     except RuntimeError as error:
-        if not isinstance(error, dist.DistError) and "gloo" not in str(error):
-            raise
-        raise UserError(
-            "Another process of this command has ended or cannot be reached; run the same command "
-            "again (a training resumes from its newest checkpoint)."
-        ) from error
+        if isinstance(error, dist.DistError) or "gloo" in str(error):
+            raise UserError(
+                "Another process of this command has ended or cannot be reached; run the same "
+                "command again (a training resumes from its newest checkpoint)."
+            ) from error
+        raise
     else:  # NCCL waits here for all processes, so one that fails alone must not come here
         dist.destroy_process_group()
-    finally:
-        logging.disable(logging.NOTSET)

@@ -1,7 +1,5 @@
 """Error classes for wrong input."""
 
-import unicodedata
-
 
 class UserError(Exception):
     """Error in the user's input: one sentence that says what is wrong, where, and how to fix it.
@@ -12,5 +10,5 @@ class UserError(Exception):
 
     def __str__(self) -> str:
         """Return the sentence on one line, with control characters as escapes such as ``\\n``."""
-        text, unseen = super().__str__(), ("Cc", "Cf", "Cs", "Zl", "Zp")
-        return "".join(ascii(c)[1:-1] if unicodedata.category(c) in unseen else c for c in text)
+        text = super().__str__()
+        return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -121,9 +121,6 @@ def tensors(**changes):
     return change
 
 
-ESCAPE = b'{"kind": "whitespace", "language": "\\u001b"}'  # a terminal would obey it
-
-
 def content(new, after=False):
     return lambda path: path.write_bytes((path.read_bytes() if after else b"") + new)
 
@@ -136,7 +133,6 @@ def content(new, after=False):
         ("model.safetensors", tensors(**{"output.bias": torch.zeros(3)}), "output.bias"),
         ("model.safetensors", tensors(**{"output.bias": torch.zeros(7).half()}), "output.bias"),
         ("vocabulary.target.tsv", content(b"katze\t1\n", after=True), "output.bias"),
-        ("tokenizer.source.json", content(ESCAPE), "language"),
     ],
 )
 def test_parts_that_do_not_fit_together_are_refused(whole, tmp_path, file, change, named):
