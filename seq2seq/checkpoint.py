@@ -22,7 +22,7 @@ from pathlib import Path
 import torch
 from jaxtyping import UInt8
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, load_model, save_file
 from torch import Tensor
 
 from seq2seq.config import Natural, Stored, TrainConfig, read_json
@@ -164,28 +164,19 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     names = _verify(folder)
     config = read_config(folder)
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
-    sizes = len(source.vocabulary), len(target.vocabulary)
-    tensors = _read_tensors(folder / MODEL)
-    with torch.random.fork_rng(devices=[]):
-        with torch.device("meta"):  # takes no memory: a wrong config could ask for too much
-            expected = _tensors_of(TranslationModel(config.model, *sizes))
-        wanted, found = (
-            {(name, tensor.dtype, tensor.shape) for name, tensor in of.items()}
-            for of in (expected, tensors)
-        )
-        if wanted != found:
-            name = min(name for name, *_ in wanted ^ found)
-            raise UserError(f"{MODEL} in {folder} does not fit config.json: {name}; {REMEDY}.")
-        model = TranslationModel(config.model, *sizes)
-    for name, tensor in _tensors_of(model).items():
-        tensor.copy_(tensors[name])
+    try:
+        with torch.random.fork_rng(devices=[]):
+            model = TranslationModel(config.model, len(source.vocabulary), len(target.vocabulary))
+        load_model(model, folder / MODEL)
+    except (RuntimeError, SafetensorError) as error:
+        raise UserError(f"{folder / MODEL} does not fit config.json: {error}; {REMEDY}.") from None
     checkpoint = Checkpoint(
         config,
         model.to(device),
         source,
         target,
         state=read_json(folder / "state.json", TrainingState, REMEDY),
-        rng=_read_tensors(folder / RNG) if RNG in names else {},
+        rng=load_file(folder / RNG) if RNG in names else {},
         directory=folder,
         sha256=sha256,
     )
@@ -205,11 +196,11 @@ def load_optimizer(
     """Load a checkpoint into ``optimizer``, its weights before averaging into ``unaveraged``."""
     _verify(folder, OPTIMIZER, *[UNAVERAGED] * bool(unaveraged))
     if unaveraged:
-        weights = _read_tensors(folder / UNAVERAGED)
+        weights = load_file(folder / UNAVERAGED)
         for place, tensor in enumerate(unaveraged):
             tensor.copy_(weights[str(place)])
     state: dict[int, dict[str, Tensor]] = {}
-    for key, tensor in _read_tensors(folder / OPTIMIZER).items():
+    for key, tensor in load_file(folder / OPTIMIZER).items():
         number, _, name = key.partition(".")
         state.setdefault(int(number), {})[name] = tensor
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
@@ -250,10 +241,3 @@ def _tensors_of(model: TranslationModel) -> dict[str, Tensor]:
     for name, tensor in model.state_dict(keep_vars=True).items():
         named.setdefault(id(tensor), (name, tensor.detach()))
     return dict(named.values())
-
-
-def _read_tensors(path: Path) -> dict[str, Tensor]:
-    try:
-        return load_file(path)
-    except (SafetensorError, ValueError) as error:
-        raise UserError(f"{path} is not a safetensors file ({error}); {REMEDY}.") from None

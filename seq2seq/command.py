@@ -19,9 +19,6 @@ from seq2seq.stages import STAGES
 
 log = logging.getLogger(__name__)
 
-SHARED = ("train", "translate", "evaluate")
-"""Scripts whose work torchrun can divide among several processes."""
-
 
 def main() -> None:
     """Run the stage that the first argument names, like ``python scripts/<name>.py``."""
@@ -54,8 +51,6 @@ def launch(name: str) -> None:
             page = help_page(name, settings, "all" in words)
             print(STAGES[name].__doc__, page, sep="\n\n", flush=True)
             return
-        if process_count() > 1 and name not in SHARED:
-            raise UserError(f"torchrun cannot divide the work of {name}; start it with python.")
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
         STAGES[name](*compose(name, words))
 
