@@ -23,9 +23,7 @@ from seq2seq.errors import UserError
 from seq2seq.stages import STAGES
 
 HERE = Path(__file__).resolve().parent
-CONFIGS = next(
-    folder / "configs" for folder in (HERE, HERE.parent) if (folder / "configs").is_dir()
-)
+CONFIGS = next(filter(Path.is_dir, (HERE / "configs", HERE.parent / "configs")))
 """Folder of the YAML files: in an installed package, or next to the package in the repository."""
 SETTINGS = {name: get_type_hints(stage)["config"] for name, stage in STAGES.items()}
 """Script -> dataclass of the settings that it reads."""
@@ -33,7 +31,6 @@ GROUPS = ("experiment", "corpus", "tokenization", "model", "decoding")
 """Folders of YAML files; a setting such as model=small chooses one of them."""
 SEVERAL = {"seed": "seeds", "decoding": "beams", "decoding.beam": "beams"}
 """Setting that holds one value in other scripts -> setting of ``reproduce`` that holds a list."""
-
 LEAVE_OUT = ("~systems.", "~baselines.")
 """Beginnings of words that leave a system out, or its baseline."""
 
@@ -72,15 +69,15 @@ def compose(name: str, words: Iterable[str]) -> tuple[Any, ...]:
     if chosen not in config.systems:
         composed.systems[chosen] = {"model": {"attention": {"kind": chosen}}}
         config = _build(schema.ReproduceConfig, composed)
+    if name != "reproduce":
+        return (_build(schema.TrainConfig, _with_system(composed, chosen, given)),)
     # 2. Choose the systems.
-    systems = [chosen] if name != "reproduce" else list(config.systems)
-    if name == "reproduce" and "system" in given:
+    systems = list(config.systems)
+    if "system" in given:
         config.baseline, config.baselines = given.get("baseline", chosen), {}
         systems = list(dict.fromkeys([chosen, config.baseline]))
-    # 3. Merge the settings of each.
+    # 3. Merge the settings of each, and build a config for each of its seeds.
     merged = {system: _with_system(composed, system, given) for system in systems}
-    if name != "reproduce":
-        return (_build(schema.TrainConfig, merged[chosen]),)
     seeds = {system: _build(schema.ReproduceConfig, own).seeds for system, own in merged.items()}
     runs = [
         _build(schema.TrainConfig, OmegaConf.merge(merged[system], {"seed": seed}))
@@ -127,7 +124,7 @@ def _build(kind: type, config: Any) -> Any:
 def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any], dict[str, list]]:
     """Compose the settings of a script; return them, those of ``words``, and groups' choices."""
     folders, typed = [CONFIGS], dict[str, str]()
-    names = ["experiment", *schema.setting_names(SETTINGS[name])]
+    names = ["experiment", "systems", *schema.setting_names(SETTINGS[name])]
     for word in words:
         key, equals, value = word.partition("=")
         if key == "--config-dir":
@@ -149,13 +146,12 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
     config: Any = OmegaConf.merge(usual, composed)
     OmegaConf.set_struct(config, False)
     given = dict[str, Any](chosen)
-    read = {"systems", *(one.name for one in fields(SETTINGS[name]))}
     for word, text in typed.items():
         key = word.lstrip("+~")
         first, _, rest = key.partition(".")
         if name == "reproduce" and key in SEVERAL:
             raise UserError(f"reproduce does not read {key}; set {SEVERAL[key]}=[...] instead.")
-        if first not in read and key not in chosen:
+        if first not in names:
             raise UserError(schema.not_a_key(key, names))
         if first == "systems" and rest and word[0] != "+":  # +systems.NAME adds a system
             schema.require_choice("systems", rest.partition(".")[0], config.systems)

@@ -99,8 +99,7 @@ class TrainingRecord(Record):
     skipped_pairs: dict[str, int] = field(default_factory=dict)
     data_sha256: dict[str, str] = field(default_factory=dict)
     parent: dict[str, str] = field(default_factory=dict)
-    """Path of the checkpoint that the weights come from (training.init_from), and the sha256 of its
-    manifest; {} if there is none."""
+    """Path of the checkpoint training.init_from, and the sha256 of its manifest."""
 
 
 @dataclass
@@ -118,7 +117,7 @@ class EvaluationRecord(Record):
     """Part ``record`` of scores.json: the origin of the translations."""
 
     training: TrainingRecord | None = None
-    """Training of the model; None without a run.json, or if members come from several runs."""
+    """None without a run.json, or if members come from several runs."""
     members: list[Member] = field(default_factory=list)
     """Models of an ensemble; [] for a single model."""
     corpus: str | None = None
