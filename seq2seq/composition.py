@@ -31,8 +31,6 @@ GROUPS = ("experiment", "corpus", "tokenization", "model", "decoding")
 """Folders of YAML files; a setting such as model=small chooses one of them."""
 SEVERAL = {"seed": "seeds", "decoding": "beams", "decoding.beam": "beams"}
 """Setting that holds one value in other scripts -> setting of ``reproduce`` that holds a list."""
-LEAVE_OUT = ("~systems.", "~baselines.")
-"""Beginnings of words that leave a system out, or its baseline."""
 
 
 def _own_name(directory: str | None) -> str:
@@ -129,11 +127,11 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
         key, equals, value = word.partition("=")
         if key == "--config-dir":
             folders.append(Path(value))
-        elif word.startswith(LEAVE_OUT) or (equals and key[:1] not in ("-", "~")):
-            typed[key] = value
-        else:
+        elif not equals or key.startswith("-"):
             near = schema.not_a_key(key.strip("-").replace("-", "_"), names)
             raise UserError(f"{word}: settings are written as key=value, without spaces; {near}")
+        else:
+            typed[key] = value
     choices = _store(_files(folders))
     chosen = {key: value for key, value in typed.items() if key in choices}
     for group, choice in chosen.items():
@@ -147,17 +145,15 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
     OmegaConf.set_struct(config, False)
     given = dict[str, Any](chosen)
     for word, text in typed.items():
-        key = word.lstrip("+~")
+        key = word.lstrip("+")
         first, _, rest = key.partition(".")
         if name == "reproduce" and key in SEVERAL:
             raise UserError(f"reproduce does not read {key}; set {SEVERAL[key]}=[...] instead.")
         if first not in names:
             raise UserError(schema.not_a_key(key, names))
-        if first == "systems" and rest and word[0] != "+":  # +systems.NAME adds a system
+        if first == "systems" and rest and word == key:  # +systems.NAME adds a system
             schema.require_choice("systems", rest.partition(".")[0], config.systems)
-        if word.startswith(LEAVE_OUT):
-            del config[first][rest]
-        elif key not in chosen:
+        if key not in chosen:
             given[key] = read_value(text)
             OmegaConf.update(config, key, given[key], merge=given[key] != {})
     return config, schema.flatten(given), choices

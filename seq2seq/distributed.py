@@ -81,19 +81,18 @@ class ProcessGroup:
                 gradients.append(one.grad)
             together = parameters_to_vector(gradients)
             dist.all_reduce(together)
-            parts = together.split([one.numel() for one in gradients])
+            parts = together.split([gradient.numel() for gradient in gradients])
             for gradient, part in zip(gradients, parts, strict=True):
                 gradient.copy_(part.view_as(gradient))  # recorded CUDA graphs write to this memory
 
     def require_equal(self, facts: Mapping[str, object]) -> None:
         """Refuse processes that differ in one of these facts."""
         first, *others = self.gather(facts)
-        for rank, theirs in enumerate(others, 1):
-            if differ := [key for key in first if theirs.get(key) != first[key]]:
-                raise UserError(
-                    f"{', '.join(differ)} differ between process 0 and process {rank}; all "
-                    "processes of a training need the same command, text and run folder."
-                )
+        if differ := [key for key in first if any(one.get(key) != first[key] for one in others)]:
+            raise UserError(
+                f"{', '.join(differ)} differ between processes; all processes of a training need "
+                "the same command, text and run folder."
+            )
 
     def seed(self, seed: int) -> None:
         """Seed PyTorch differently in each process (for dropout), if there are several."""

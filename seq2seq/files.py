@@ -40,7 +40,7 @@ def file_digest(path: Path) -> str:
 
 
 def file_state(path: Path) -> list[str | int]:
-    """Path, size and modification time of a file; if unchanged, the content counts as unchanged."""
+    """Path, size and modification time of a file; while they stay, so does its content."""
     state = path.stat()
     return [str(path.resolve()), state.st_size, state.st_mtime_ns]
 
