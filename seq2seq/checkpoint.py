@@ -2,8 +2,7 @@
 
 - ``model.safetensors``: every parameter and buffer
 - ``optimizer.safetensors``: moments and step counters (optional)
-- ``unaveraged.safetensors``: if the model's weights are an average (schedule=average), the weights
-  that the next update changes
+- ``unaveraged.safetensors``: the weights that updates change, if the model's are an average
 - ``rng.safetensors``: states of PyTorch's random generators (optional)
 - ``state.json``: the trainer's progress, such as update, epoch, best metric
 - ``config.json``: the :class:`~seq2seq.config.TrainConfig` of the training
@@ -85,10 +84,7 @@ def save_checkpoint(
     optimizer: torch.optim.Optimizer | None = None,
     unaveraged: Sequence[Tensor] = (),
 ) -> None:
-    """Write a checkpoint to ``directory``; without ``optimizer``, training cannot resume from it.
-
-    If the model's weights are an average, the next update changes the weights ``unaveraged``.
-    """
+    """Write a checkpoint to ``directory``; training cannot resume from one without optimizer."""
     try:
         with replacing_folder(directory) as folder:
             save_file(_tensors_of(checkpoint.model), folder / MODEL)
@@ -155,10 +151,7 @@ def find_checkpoint(path: Path) -> Path:
 
 
 def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
-    """Load a checkpoint onto ``device``; ``path`` is its folder, or a run folder.
-
-    The random generators do not change; :func:`restore_rng` sets them.
-    """
+    """Load a checkpoint onto ``device``; ``path`` is its folder, or a run folder."""
     folder = find_checkpoint(path)
     sha256 = file_digest(folder / MANIFEST)
     names = _verify(folder)

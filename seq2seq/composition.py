@@ -56,8 +56,7 @@ def _one_line(error: Exception) -> str:
 def compose(name: str, words: Iterable[str]) -> tuple[Any, ...]:
     """Build the config of script ``name`` from words like ``key=value``.
 
-    For ``reproduce``, there is also the list of the TrainConfigs of its runs.
-    """
+    For ``reproduce``, there is also the list of the TrainConfigs of its runs."""
     composed, given, _ = read_settings(name, words)
     if not issubclass(SETTINGS[name], schema.TrainConfig):
         return (_build(SETTINGS[name], composed),)

@@ -4,9 +4,7 @@
 class UserError(Exception):
     """Error in the user's input: one sentence that says what is wrong, where, and how to fix it.
 
-    Scripts print only this sentence and exit with status 1. Other exceptions, except errors of
-    files and memory, are defects of this package and keep their traceback.
-    """
+    Scripts print only this sentence and exit with status 1."""
 
     def __str__(self) -> str:
         """Return the sentence on one line, with control characters as escapes such as ``\\n``."""

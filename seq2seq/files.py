@@ -86,8 +86,7 @@ def write_whole(path: Path, content: bytes) -> None:
 def replacing_folder(folder: Path) -> Iterator[Path]:
     """Yield an empty folder to fill; at the end of the block, it replaces ``folder``.
 
-    The new files reach the disk before the rename, and the old folder is first renamed to
-    ``<name>.old``: a power cut always leaves a complete folder."""
+    A power cut always leaves a complete folder, there or as ``<name>.old``."""
     part, old = (folder.with_name(folder.name + suffix) for suffix in (".part", ".old"))
     shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
     part.mkdir(parents=True)

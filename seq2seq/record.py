@@ -33,6 +33,7 @@ class Progress(Stored):
     """Number of updates made, skipped ones included."""
     epoch: Natural = 0
     position: Natural = 0
+    """Number of updates made in the current epoch."""
     best_metric: float | None = None
     """Best dev loss or BLEU so far; None before the first validation."""
     best_update: Natural = 0
