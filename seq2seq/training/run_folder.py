@@ -113,7 +113,7 @@ class RunFolder:
 
     @property
     def best_metric(self) -> float | None:
-        """Best value of training.early_stopping_metric so far; Hydra sweepers optimise it."""
+        """Best value of training.early_stopping_metric so far."""
         return self.record().progress.best_metric
 
     @property
