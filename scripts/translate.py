@@ -13,7 +13,7 @@ def main(config: TranslateConfig) -> None:
 
     checkpoints = [config.checkpoint, *config.more_checkpoints]
     with process_group(config.device) as group:
-        translator = Translator(checkpoints, config.device, config.precision)
+        translator = Translator.load(checkpoints, config.device, config.precision)
         with translator.sharing(group) as first:
             if first and is_typed(config):
                 answer_prompt(translator, config)

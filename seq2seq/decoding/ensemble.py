@@ -5,7 +5,7 @@ Shape letters are those of the model: N sentences, and R rows, the hypotheses of
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from seq2seq.data.vocabulary import BOS, PAD
 from seq2seq.model.layers import to_float32
-from seq2seq.model.translation import TranslationModel
+from seq2seq.model.translation import Step, TranslationModel
 
 CELLS = 2_048
 """Largest number of target positions, padding included, that forced decoding reads together; a
@@ -28,14 +28,6 @@ class OfEach(tuple[Any, ...]):
         return OfEach(one.select(rows) for one in self)
 
 
-class EnsembleStep(NamedTuple):
-    """One step of several models."""
-
-    logits: Float[Tensor, "R V"]
-    state: OfEach
-    weights: Float[Tensor, "R S"]
-
-
 class Ensemble(nn.Module):
     """Models of equal vocabularies that decode as one :class:`TranslationModel`.
 
@@ -44,11 +36,7 @@ class Ensemble(nn.Module):
 
     def __init__(self, models: Sequence[TranslationModel]) -> None:
         super().__init__()
-        self._models = nn.ModuleList(models)
-
-    @property
-    def models(self) -> list[TranslationModel]:
-        return cast(list[TranslationModel], list(self._models))
+        self.models: Any = nn.ModuleList(models)
 
     @property
     def attends(self) -> bool:
@@ -65,11 +53,12 @@ class Ensemble(nn.Module):
     def init_state(self, source: OfEach) -> OfEach:
         return OfEach(one.init_state(of) for one, of in zip(self.models, source, strict=True))
 
-    def step(self, token: Int[Tensor, "R"], state: OfEach, source: OfEach) -> EnsembleStep:
+    def step(self, token: Int[Tensor, "R"], state: OfEach, source: OfEach) -> Step:
         each = zip(self.models, state, source, strict=True)
         steps = [model.step(token, *read) for model, *read in each]
         logits, states, weights = zip(*steps, strict=True)
-        return EnsembleStep(_mean_prediction(logits), OfEach(states), self._mean_weights(weights))
+        after: Any = OfEach(states)
+        return Step(_mean_prediction(logits), after, self._mean_weights(weights))
 
     def forward(
         self, source: Int[Tensor, "N S"], lengths: Int[Tensor, "N"], target: Int[Tensor, "N T"]

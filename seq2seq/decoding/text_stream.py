@@ -2,11 +2,9 @@
 
 import contextlib
 import importlib
-import io
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from itertools import count
 from pathlib import Path
 
 from tqdm.contrib.logging import logging_redirect_tqdm
@@ -37,13 +35,13 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
             f"Two of input, {', '.join(files)} share a file; set a different one for each."
         )
     lines, total = _open_input(config.input)
-    printed = "-" in files.values()
+    shown = "-" in files.values() and sys.stdout.isatty()
     found = translator.stream(
         lines,
         config.decoding,
         attention=config.alignments is not None,
         chunk=config.chunk,
-        progress="" if printed and sys.stdout.isatty() else "translating",
+        progress="" if shown else "translating",
         total=total,
     )
     done = capped = unlinked = unknown = 0
@@ -64,14 +62,11 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
                 done += 1
                 capped += hypothesis.capped
                 unknown += bool(hypothesis.unknown)
-                if printed and done % config.chunk == 0:
-                    sys.stdout.flush()
-    except (KeyboardInterrupt, SystemExit, UserError) as stop:
+    except (KeyboardInterrupt, SystemExit, UserError):
         parts = [f"{place}.part" for place in places if Path(f"{place}.part").is_file()]
-        where = f"; those written are in {' and '.join(parts)}" if parts and done else ""
-        how = "Stopped" if isinstance(stop, UserError) else "Interrupted"
-        if done or how == "Interrupted":
-            log.warning("%s after %d lines%s.", how, done, where)
+        if done:
+            where = f"; those written are in {' and '.join(parts)}" if parts else ""
+            log.warning("Stopped after %d lines%s.", done, where)
         raise
     if unlinked:
         log.warning(
@@ -95,34 +90,15 @@ def is_typed(config: TranslateConfig) -> bool:
 def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
     """Answer each line with hypotheses, scores, unknown words and, with ``alignments``, links.
 
-    A Ctrl-C drops the line being typed or translated. Ctrl-D ends the loop, and so does a Ctrl-C on
-    an empty line, or on any line without Python's ``readline``.
+    Ctrl-D or Ctrl-C ends the prompt.
     """
     _require_attention(translator, config)
-    for stream in (sys.stdin, sys.stdout):  # a terminal may send invalid bytes, or lack characters
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    try:
-        editor = importlib.import_module("readline")  # from now on, it serves ``input``
-    except ImportError:  # on Windows
-        editor = None
+    with contextlib.suppress(ImportError):  # not on Windows
+        importlib.import_module("readline")  # from now on, it serves ``input``
     print("Type a sentence and press Enter; Ctrl-D ends.", file=sys.stderr)
-    links = config.alignments is not None
-    for number in count(1):
-        typing = True
-        try:
-            line = input(f"{translator.source.language}> ")
-            typing = False
-            found = translator.translate(line, config.decoding, attention=links, first_line=number)
-        except EOFError:
-            print()
-            return
-        except KeyboardInterrupt:
-            print()
-            if typing and (editor is None or not editor.get_line_buffer()):
-                return
-            continue
-        if line.strip():
+    links, typed = config.alignments is not None, _typed(f"{translator.source.language}> ")
+    for found in translator.stream(typed, config.decoding, attention=links, chunk=1):
+        if found.source.strip():
             for each in [found, *found.alternatives]:
                 print(f"{each.rounded_score:>9}  {each.text}")
             if links:
@@ -131,6 +107,13 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
                 print(f"    links  {unknown if between is None else pharaoh(between)}")
             for word in found.unknown:
                 print(f'    "{word}" is not in the vocabulary')
+    print()
+
+
+def _typed(prompt: str) -> Iterator[str]:
+    with contextlib.suppress(EOFError, KeyboardInterrupt):
+        while True:
+            yield input(prompt)
 
 
 def _require_attention(translator: Translator, config: TranslateConfig) -> None:
@@ -156,6 +139,9 @@ def _open_output(file: str) -> Iterator[Callable[[str], object]]:
         with LineWriter(Path(file), keep_unfinished=True) as writer:
             yield writer.write
         return
-    output = sys.stdout.buffer  # on Windows, text would get another encoding and line ends
-    yield lambda line: output.write(line.encode("utf-8") + b"\n")
-    output.flush()
+
+    def write(line: str) -> None:  # on Windows, text would get another encoding and line ends
+        sys.stdout.buffer.write(f"{line}\n".encode())
+        sys.stdout.buffer.flush()
+
+    yield write

@@ -5,7 +5,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as shortened
@@ -48,8 +48,9 @@ class ForcedPair(NamedTuple):
     """Attention weights at each id; the last column is the source's end if ``model.attends``."""
 
 
+@dataclass(eq=False, repr=False)
 class Translator:
-    """A trained model that translates text.
+    """A trained model that translates text; :meth:`load` reads one.
 
     A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut, with a
     warning. On a CPU, several batches are computed at a time, each by its share of the threads.
@@ -70,9 +71,10 @@ class Translator:
     group: ProcessGroup = SINGLE
     """Processes that share the batches, see :meth:`sharing`."""
 
-    def __init__(
-        self, checkpoint: Saved | Sequence[Saved], device: str = "auto", precision: str = "auto"
-    ) -> None:
+    @classmethod
+    def load(
+        cls, checkpoint: Saved | Sequence[Saved], device: str = "auto", precision: str = "auto"
+    ) -> "Translator":
         """Load a checkpoint folder, or the best checkpoint of a run folder; several: an ensemble.
 
         ``device`` is auto, cpu or cuda, ``precision`` auto, fp32 or bf16. A :class:`Checkpoint`
@@ -91,27 +93,20 @@ class Translator:
                     f"{first.directory} and {other.directory} differ in tokenizer or vocabulary; "
                     "use checkpoints that were trained on one corpus with one tokenization."
                 )
-        self.model = Ensemble(models) if len(models) > 1 else models[0]
-        self.source, self.target = first.source, first.target
-        self.device = next(self.model.parameters()).device
-        self.precision = choose_precision(precision, self.device)
-        if self.device.type == "cpu" and self.precision == torch.bfloat16:
+        place = next(models[0].parameters()).device
+        products = choose_precision(precision, place)
+        if place.type == "cpu" and products == torch.bfloat16:
             for model in models:
                 model.round_weights()
-        self.max_pieces = first.config.tokenization.max_pieces
-        self.checkpoints = [one.directory for one in loaded]
-
-    @classmethod
-    def load(cls, *settings: Any, **named: Any) -> "Translator":
-        """Do the same as ``Translator(...)``."""
-        return cls(*settings, **named)
-
-    @classmethod
-    def of_parts(cls, model: TranslationModel | Ensemble, **fields: Any) -> "Translator":
-        """Build a translator from a model in memory and the other fields of this class."""
-        made = cls.__new__(cls)
-        vars(made).update(fields, model=model)
-        return made
+        return cls(
+            Ensemble(models) if len(models) > 1 else models[0],
+            first.source,
+            first.target,
+            place,
+            products,
+            first.config.tokenization.max_pieces,
+            [one.directory for one in loaded],
+        )
 
     def __repr__(self) -> str:
         sides = [f"{c.language} ({len(c.vocabulary):,} pieces)" for c in (self.source, self.target)]
@@ -166,7 +161,6 @@ class Translator:
         chunk: int = 4_096,
         progress: str = "",
         total: int | None = None,
-        first_line: int = 1,
         **settings: Any,
     ) -> Iterator[Hypothesis]:
         """Translate a text of any length: yield one hypothesis for each line, in order.
@@ -182,20 +176,20 @@ class Translator:
         search = check("decoding", given, DecodingConfig)
         if isinstance(prefix, str):
             prefix = self.target.known_pieces(prefix)
-        forced = [*map(_valid, prefix)]
-        wanted, reader = (search, forced, attention, choices), iter(lines)
+        wanted = search, [*map(_valid, prefix)], attention, choices
+        reader = enumerate(lines, 1)
         with _bar(total, progress) as bar:
             while text := list(islice(reader, max(1, chunk))):
-                rows = [(line, self.cut(line)) for line in text]
-                for number, (_, pieces) in enumerate(rows, first_line):
+                rows = []
+                for number, line in text:
+                    pieces = self.cut(line)
                     if len(pieces) > self.max_pieces:
                         log.warning(
                             f"Line {number} has {len(pieces)} pieces; only the first "
                             f"{self.max_pieces} are translated (tokenization.max_pieces)."
                         )
-                first_line += len(text)
-                found = [Hypothesis("", 0.0, 0.0, [], False, source=line) for line in text]
-                rows = [(line, pieces[: self.max_pieces]) for line, pieces in rows]
+                    rows.append((line, pieces[: self.max_pieces]))
+                found = [Hypothesis("", 0.0, 0.0, [], False, source=line) for line, _ in rows]
                 lengths = [(len(pieces),) for _, pieces in rows]
                 work = self._translate_batch, rows, lengths, search.batch_size
                 for i, hypothesis in self._in_batches(*work, bar, *wanted):
@@ -247,12 +241,12 @@ class Translator:
         choices: int,
     ) -> list[Hypothesis]:
         """Translate lines; each is (text, pieces)."""
+        vocabulary = self.target.vocabulary
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for _, pieces in lines]
-        lengths = torch.tensor([*map(len, ids)], device=self.device)
-        forced, attends = self.target.vocabulary.encode(prefix), attention and self.model.attends
-        most = min(choices, len(self.target.vocabulary) - len(BANNED))
-        seeing = most if attends or choices else None
-        results = beam_search(self.model, self._padded(ids), lengths, search, forced, seeing)
+        attends = attention and self.model.attends
+        most = min(choices, len(vocabulary) - len(BANNED)) if attends or choices else None
+        forced = vocabulary.encode(prefix)
+        results = beam_search(self.model, *self._padded(ids), search, forced, most)
         tokenizers = (self.source.tokenizer, self.target.tokenizer) if attends else None
         hypotheses = []
         for (text, pieces), read, found in zip(lines, ids, results, strict=True):
@@ -261,17 +255,13 @@ class Translator:
             unknown = [p.strip(WORD_START) for p, i in zip(ended, read, strict=True) if i == UNK]
             n_best = []
             for result in found:
-                written, seen, weights, listed = (
-                    self.target.pieces(result.ids),
-                    result.seen,
-                    None,
-                    [],
-                )
+                written, seen = self.target.pieces(result.ids), result.seen
+                weights, listed = None, []
                 written[: len(prefix)] = prefix[: len(written)]
                 if attends and seen:  # a copy: a view would keep the weights of the padding, too
                     weights = seen.weights[: len(result.ids), : len(ended)].clone().cpu()
                 if choices and seen:
-                    names = map(self.target.vocabulary.decode, seen.pieces.tolist())
+                    names = map(vocabulary.decode, seen.pieces.tolist())
                     shares = zip(names, seen.values.exp().tolist(), strict=True)
                     listed = [[*zip(*row, strict=True)] for row in shares]
                 hypothesis = Hypothesis(
@@ -295,8 +285,7 @@ class Translator:
     def _force_batch(self, pairs: list[tuple[list[int], list[int]]]) -> list[tuple[Tensor, Tensor]]:
         """Score pairs of ids; return log-probabilities and attention weights of each."""
         source, target = zip(*pairs, strict=True)
-        lengths = torch.tensor([*map(len, source)], device=self.device)
-        forced = forced_decode(self.model, self._padded(source), lengths, self._padded(target))
+        forced = forced_decode(self.model, *self._padded(source), self._padded(target)[0])
         gained, weights = forced.log_probabilities.cpu(), to_float32(forced.weights).cpu()
         # Copies: a view would keep the whole batch in memory, and send it to other processes.
         return [
@@ -340,22 +329,25 @@ class Translator:
             with mixed_precision(self.device, self.precision):
                 return work(*task)
 
-        threads = torch.get_num_threads()
+        threads, training = torch.get_num_threads(), self.model.training
         workers = min(threads, len(tasks)) if self.device.type == "cpu" else 1
-        with contextlib.ExitStack() as at_end:
-            at_end.callback(self.model.train, self.model.training)
-            self.model.eval()
+        self.model.eval()
+        try:
             if workers <= 1:
                 yield from map(run, tasks)
             else:  # a search step is too small to divide among many threads
-                at_end.callback(torch.set_num_threads, threads)  # restored for later threads, too
                 share = (threads // workers,)
-                pool = ThreadPoolExecutor(workers, "batch", torch.set_num_threads, share)
-                yield from at_end.enter_context(pool).map(run, tasks)
+                with ThreadPoolExecutor(workers, "batch", torch.set_num_threads, share) as pool:
+                    yield from pool.map(run, tasks)
+        finally:
+            torch.set_num_threads(threads)  # for later threads, too
+            self.model.train(training)
 
-    def _padded(self, rows: Sequence[list[int]]) -> Int[Tensor, "N T"]:
-        width = max(1, *map(len, rows))
-        return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows]).to(self.device)
+    def _padded(self, rows: Sequence[list[int]]) -> tuple[Int[Tensor, "N T"], Int[Tensor, "N"]]:
+        """Return the rows, padded on the right, and their lengths."""
+        lengths = [len(row) for row in rows]
+        padded = [[*row, *[PAD] * (max(lengths) - len(row))] for row in rows]
+        return torch.tensor(padded).to(self.device), torch.tensor(lengths).to(self.device)
 
 
 def _bar(total: int | None, progress: str) -> tqdm:

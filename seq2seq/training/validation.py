@@ -70,7 +70,7 @@ class Validator:
         self.shown = [by_length[count * part // 10] for part in (1, 5, 9) if count]
         self.examples: list[str] = []
         """Hypotheses of a short, a medium and a long source; the first time with references."""
-        self.translator = Translator.of_parts(
+        self.translator = Translator(
             self.model,
             source=data.source,
             target=data.target,
