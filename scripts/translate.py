@@ -7,7 +7,7 @@ from seq2seq.config import TranslateConfig
 
 def main(config: TranslateConfig) -> None:
     """Translate the input line by line; at a terminal, answer each line that is typed."""
-    from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
+    from seq2seq.decoding.text_stream import translate_text
     from seq2seq.decoding.translator import Translator
     from seq2seq.distributed import process_group
 
@@ -15,9 +15,7 @@ def main(config: TranslateConfig) -> None:
     with process_group(config.device) as group:
         translator = Translator.load(checkpoints, config.device, config.precision)
         with translator.sharing(group) as first:
-            if first and is_typed(config):
-                answer_prompt(translator, config)
-            elif first:
+            if first:
                 translate_text(translator, config)
 
 

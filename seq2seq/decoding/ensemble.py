@@ -16,8 +16,7 @@ from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import Step, TranslationModel
 
 CELLS = 2_048
-"""Largest number of target positions, padding included, that forced decoding reads together; a
-longer target is read alone. So memory does not grow with the batch."""
+"""Largest number of target positions, padding included, that forced decoding reads together."""
 
 
 class OfEach(tuple[Any, ...]):
@@ -29,10 +28,7 @@ class OfEach(tuple[Any, ...]):
 
 
 class Ensemble(nn.Module):
-    """Models of equal vocabularies that decode as one :class:`TranslationModel`.
-
-    Their probabilities are averaged, and the attention weights of those that attend to words.
-    """
+    """Models of equal vocabularies that decode as one, with the mean of their probabilities."""
 
     def __init__(self, models: Sequence[TranslationModel]) -> None:
         super().__init__()
@@ -99,10 +95,9 @@ def forced_decode(
     lengths: Int[Tensor, "N"],
     target: Int[Tensor, "N T"],
 ) -> ForcedDecoding:
-    """Score known targets, each read as a whole, as in training (forced decoding).
+    """Score known targets, as in training, by a model in evaluation mode.
 
-    The model must be in evaluation mode. ``target`` holds ids without BOS, padded on the right; one
-    without EOS is scored as a prefix.
+    ``target`` holds ids without BOS, padded on the right; one without EOS is scored as a prefix.
     """
     together = max(1, CELLS // target.shape[1])
     if len(target) > together:

@@ -3,17 +3,18 @@
 import contextlib
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as shortened
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, overload
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
@@ -32,17 +33,14 @@ from seq2seq.model.translation import TranslationModel
 
 log = logging.getLogger(__name__)
 
-Result = TypeVar("Result")
 Saved = str | Path | Checkpoint
 
 
 class ForcedPair(NamedTuple):
-    """A translation with the model's log-probability of each piece."""
+    """The model's scores of a translation, with the end of the sentence."""
 
     line: int
     """Number of the pair, counted from 0."""
-    target: list[int]
-    """Ids of the translation, with the end of the sentence."""
     log_probabilities: Float[Tensor, "T"]
     weights: Float[Tensor, "T S"]
     """Attention weights at each id; the last column is the source's end if ``model.attends``."""
@@ -52,8 +50,7 @@ class ForcedPair(NamedTuple):
 class Translator:
     """A trained model that translates text; :meth:`load` reads one.
 
-    A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut, with a
-    warning. On a CPU, several batches are computed at a time, each by its share of the threads.
+    A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut.
     """
 
     model: TranslationModel | Ensemble
@@ -66,8 +63,7 @@ class Translator:
     checkpoints: Sequence[Path] = ()
     """Folders that the model was loaded from."""
     as_written: bool = False
-    """Whether source words are read exactly as written. If not, an unknown word is read in a form
-    that is in the vocabulary, if there is one (:meth:`TextCodec.known_pieces`)."""
+    """Whether an unknown source word is never read in a known form, such as lower case."""
     group: ProcessGroup = SINGLE
     """Processes that share the batches, see :meth:`sharing`."""
 
@@ -108,22 +104,15 @@ class Translator:
             [one.directory for one in loaded],
         )
 
-    def __repr__(self) -> str:
-        sides = [f"{c.language} ({len(c.vocabulary):,} pieces)" for c in (self.source, self.target)]
-        size = f"{self.model.parameter_counts()['total']:,} parameters on {self.device}"
-        folders = ", ".join(map(str, self.checkpoints)) or "memory"
-        return f"<Translator {' -> '.join(sides)}, {size}, from {folders}>"
-
     @contextlib.contextmanager
     def sharing(self, group: ProcessGroup) -> Iterator[bool]:
         """Context in which the processes of ``group`` share the work of the first one.
 
-        The first process gets True, and uses the translator as usual. The others compute their
-        shares until the first leaves the context; then they get False.
+        The first process gets True; the others get False when it leaves the context.
         """
         self.group = group
-        while not group.is_first and (task := group.hand_out(None)):
-            self._share(getattr(self, task[0]), task[1])
+        while not group.is_first and (tasks := group.hand_out(None)):
+            group.map(self._on_cores, tasks)
         yield group.is_first
         if group.is_first:
             group.hand_out(None)
@@ -165,10 +154,9 @@ class Translator:
     ) -> Iterator[Hypothesis]:
         """Translate a text of any length: yield one hypothesis for each line, in order.
 
-        Each begins with ``prefix``, a text or pieces, unchanged even where the model reads
-        ``<unk>``. With ``attention`` it has the weights, with ``choices`` that number of likeliest
-        pieces of each position. Memory holds ``chunk`` lines, whose batches are by length. On a
-        terminal, ``progress`` stands before a bar of ``total`` lines.
+        Each begins with ``prefix``, a text or pieces. With ``attention`` it has the weights, with
+        ``choices`` that number of likeliest pieces of each position. Memory holds ``chunk`` lines.
+        On a terminal, ``progress`` stands before a bar of ``total`` lines.
         """
         if isinstance(lines, str):
             raise UserError('lines is a string; call translate("a dog") or stream(["a dog"]).')
@@ -191,16 +179,15 @@ class Translator:
                     rows.append((line, pieces[: self.max_pieces]))
                 found = [Hypothesis("", 0.0, 0.0, [], False, source=line) for line, _ in rows]
                 lengths = [(len(pieces),) for _, pieces in rows]
-                work = self._translate_batch, rows, lengths, search.batch_size
+                work = "_translate_batch", rows, lengths, search.batch_size
                 for i, hypothesis in self._in_batches(*work, bar, *wanted):
                     found[i] = hypothesis
                 yield from found
 
     def score(self, source: str | Iterable[str], target: str | Iterable[str]) -> Any:
-        """Log-probability of translations, with the end of the sentence, in nats.
+        """Log-probability of one translation, or of several, with the end of the sentence, in nats.
 
-        Returns a number for two strings, a list for two iterables of strings; NaN for a pair whose
-        source or target is blank. An unknown target word counts as ``<unk>``.
+        NaN for a pair of which a side is blank. An unknown target word counts as ``<unk>``.
         """
         sources = [source] if isinstance(source, str) else list(source)
         targets = [target] if isinstance(target, str) else list(target)
@@ -214,8 +201,7 @@ class Translator:
     ) -> Iterator[ForcedPair]:
         """Yield the model's log-probabilities and attention of each translation, the longest first.
 
-        Pairs with a blank side are left out. A source is cut at ``max_pieces``, a target never. In
-        float32, ``batch_size`` changes only speed and memory.
+        Pairs with a blank side are left out. A source is cut at ``max_pieces``, a target never.
         """
         source_ids = [self.source.vocabulary.encode(self.cut(source)) for source in sources]
         target_ids = [self.target.encode(_valid(target)) for target in targets]
@@ -223,9 +209,9 @@ class Translator:
         ended = [[*ids[: self.max_pieces], EOS] for ids in source_ids]
         rows = [(read, [*target, EOS]) for read, target in zip(ended, target_ids, strict=True)]
         with _bar(len(lengths), progress if lengths else "") as bar:
-            work = self._force_batch, rows, lengths, batch_size
+            work = "_force_batch", rows, lengths, batch_size
             for i, found in self._in_batches(*work, bar):
-                yield ForcedPair(i, rows[i][1], *found)
+                yield ForcedPair(i, *found)
 
     def cut(self, sentence: str) -> list[str]:
         """Cut a sentence into all its pieces."""
@@ -295,39 +281,32 @@ class Translator:
 
     def _in_batches(
         self,
-        work: Callable[..., list[Result]],
+        work: str,
         rows: Sequence[Any],
         lengths: Sequence[tuple[int, ...]],
         size: int,
         bar: tqdm,
         *wanted: Any,
-    ) -> Iterator[tuple[int, Result]]:
-        """Yield (index, result) of the rows without a length of 0, the longest rows first."""
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield (index, result of method ``work``) of the filled rows, the longest rows first."""
         filled = [i for i, of in enumerate(lengths) if all(of)]
         bar.update(len(rows) - len(filled))
         order = sorted(filled, key=lambda i: [-n for n in lengths[i]])
         batches = [order[start : start + size] for start in range(0, len(order), size)]
-        tasks = [([rows[i] for i in batch], *wanted) for batch in batches]
-        for batch, results in zip(batches, self._share(work, tasks), strict=True):
+        tasks = [(work, [rows[i] for i in batch], *wanted) for batch in batches]
+        found: Iterable[Any] = self._on_cores(tasks)
+        if tasks and self.group.size > 1:
+            found = self.group.map(self._on_cores, self.group.hand_out(tasks))
+        for batch, results in zip(batches, found, strict=True):
             yield from zip(batch, results, strict=True)
             bar.update(len(batch))
 
-    def _share(self, work: Callable[..., Result], tasks: list[tuple[Any, ...]]) -> Iterable[Result]:
-        """Results of the method ``work`` for each of ``tasks``, in order; processes share them."""
-        if self.group.size == 1:
-            return self._on_cores(work, tasks)
-        if self.group.is_first:
-            self.group.hand_out((work.__name__, tasks))
-        return self.group.map(lambda own: list(self._on_cores(work, own)), tasks)
+    def _on_cores(self, tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield the results of tasks (method, *arguments) in order; on a CPU, several at a time."""
 
-    def _on_cores(
-        self, work: Callable[..., Result], tasks: Sequence[tuple[Any, ...]]
-    ) -> Iterator[Result]:
-        """Yield the result of each task, in order; on a CPU, several tasks run at the same time."""
-
-        def run(task: tuple[Any, ...]) -> Result:
+        def run(task: tuple[Any, ...]) -> Any:
             with mixed_precision(self.device, self.precision):
-                return work(*task)
+                return getattr(self, task[0])(*task[1:])
 
         threads, training = torch.get_num_threads(), self.model.training
         workers = min(threads, len(tasks)) if self.device.type == "cpu" else 1
@@ -345,9 +324,8 @@ class Translator:
 
     def _padded(self, rows: Sequence[list[int]]) -> tuple[Int[Tensor, "N T"], Int[Tensor, "N"]]:
         """Return the rows, padded on the right, and their lengths."""
-        lengths = [len(row) for row in rows]
-        padded = [[*row, *[PAD] * (max(lengths) - len(row))] for row in rows]
-        return torch.tensor(padded).to(self.device), torch.tensor(lengths).to(self.device)
+        padded = pad_sequence([*map(torch.tensor, rows)], True, PAD)
+        return padded.to(self.device), torch.tensor([*map(len, rows)]).to(self.device)
 
 
 def _bar(total: int | None, progress: str) -> tqdm:
