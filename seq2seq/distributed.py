@@ -48,10 +48,10 @@ class ProcessGroup:
         return values
 
     def map(
-        self, work: Callable[[Sequence[Item]], list[Result]], items: Sequence[Item]
+        self, work: Callable[[Sequence[Item]], Iterable[Result]], items: Sequence[Item]
     ) -> list[Result]:
         """Return ``work(items)``, one result per item; each process computes a part."""
-        shares = self.gather(work(items[self.share]))
+        shares = self.gather([*work(items[self.share])])
         return [shares[i % self.size][i // self.size] for i in range(len(items))]
 
     def hand_out(self, task: Item) -> Item:

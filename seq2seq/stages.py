@@ -41,17 +41,15 @@ def reproduce(config: ReproduceConfig, runs: list[TrainConfig]) -> None:
 
 def translate(config: TranslateConfig) -> None:
     """Translate a text file, standard input or typed sentences with a checkpoint."""
-    from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
+    from seq2seq.decoding.text_stream import translate_text
     from seq2seq.decoding.translator import Translator
     from seq2seq.distributed import process_group
 
     checkpoints = [config.checkpoint, *config.more_checkpoints]
     with process_group(config.device) as group:
-        translator = Translator(checkpoints, config.device, config.precision)
+        translator = Translator.load(checkpoints, config.device, config.precision)
         with translator.sharing(group) as first:
-            if first and is_typed(config):
-                answer_prompt(translator, config)
-            elif first:
+            if first:
                 translate_text(translator, config)
 
 

@@ -209,7 +209,7 @@ def reading(
         "model": handed(translator, vectors, Frame.free(vectors.shape[1])),
         "source": TextCodec(WhitespaceTokenizer("vectors"), Vocabulary(names, [1] * len(names))),
     }
-    given = Translator.of_parts(**vars(translator) | parts)
+    given = replace(translator, **parts)
     # As many pieces as the source has: the limit of length depends on them.
     lengths = [len(translator.source.encode(source)) for source in sources]
     return given, [" ".join([name] * n) for name, n in zip(names, lengths, strict=True)]

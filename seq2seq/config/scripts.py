@@ -138,12 +138,6 @@ class TranslateConfig(TranslatorSettings):
     """Number of lines to read before they are translated; with 1, each line is translated before
     the next one is read."""
 
-    @property
-    def outputs(self) -> dict[str, str]:
-        """Setting -> its output file, without settings that are null."""
-        given = {key: getattr(self, key) for key in ("hypotheses", "n_best_list", "alignments")}
-        return {key: file for key, file in given.items() if file is not None}
-
 
 def _listed(value: Any) -> Any:
     """Make one path a list."""

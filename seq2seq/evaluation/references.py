@@ -22,7 +22,7 @@ def score_references(
     pieces = [0] * len(sources)
     for forced in translator.force(sources, references, batch_size, READING):
         value = float(forced.log_probabilities.double().sum())
-        pieces[forced.line] = len(forced.target)
+        pieces[forced.line] = len(forced.log_probabilities)
         log_probabilities[forced.line] = value if math.isfinite(value) else None
     return ReferenceScores(log_probabilities, pieces)
 
@@ -42,8 +42,8 @@ def draw_maps(
     for forced in translator.force(sources, hypotheses, batch_size, READING):
         both = zip(tokenizers, sides, strict=True)
         pieces = [tokenizer.tokenize(side[forced.line]) for tokenizer, side in both]
-        words = attention_by_word(forced.weights[:-1], pieces, tokenizers)
-        weights = [[round(weight, 4) for weight in row] for row in words.weights.tolist()]
-        source = words.source[: words.weights.shape[1]]
-        maps.append(AttentionMap(numbers[forced.line], source, words.target, weights))
+        source, target, words = attention_by_word(forced.weights[:-1], pieces, tokenizers)
+        weights = [[round(weight, 4) for weight in row] for row in words.tolist()]
+        source = source[: words.shape[1]]
+        maps.append(AttentionMap(numbers[forced.line], source, target, weights))
     return maps

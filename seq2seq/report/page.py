@@ -121,7 +121,7 @@ def _maps_of(evaluation: Evaluation, lines: set[int]) -> dict[int, AttentionMap]
     maps = {drawn.line: drawn for drawn in texts.maps}
     with contextlib.suppress(UserError):
         if maps and (missing := lines - maps.keys()):
-            translator = Translator(evaluated_checkpoint(evaluation), precision="fp32")
+            translator = Translator.load(evaluated_checkpoint(evaluation), precision="fp32")
             translator.as_written = True
             maps |= {drawn.line: drawn for drawn in draw_maps(translator, texts, missing, 32)}
     return maps
