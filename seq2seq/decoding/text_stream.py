@@ -66,10 +66,10 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
                 unknown += bool(hypothesis.unknown)
                 if printed and done % config.chunk == 0:
                     sys.stdout.flush()
-    except (KeyboardInterrupt, SystemExit, UserError) as stop:
+    except (KeyboardInterrupt, SystemExit, UserError, OSError) as stop:
         parts = [f"{place}.part" for place in places if Path(f"{place}.part").is_file()]
         where = f"; those written are in {' and '.join(parts)}" if parts and done else ""
-        how = "Stopped" if isinstance(stop, UserError) else "Interrupted"
+        how = "Stopped" if isinstance(stop, Exception) else "Interrupted"
         if done or how == "Interrupted":
             log.warning("%s after %d lines%s.", how, done, where)
         raise
