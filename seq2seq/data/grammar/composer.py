@@ -45,10 +45,7 @@ def set_off(phrase: Phrase) -> Phrase:
 
 
 class Tense(NamedTuple):
-    """A tense or modal verb, with ``words`` English words more than the verb in the present.
-
-    ``times`` is the class of adverbs of time that fit it, "" for none.
-    """
+    """A tense or modal verb, the adverbs of time that fit it, and how many words it adds."""
 
     times: str
     words: int = 0
@@ -63,13 +60,11 @@ FUTURE, *MODAL = (
 
 
 class VerbPhrase(NamedTuple):
-    """A verb, or all of a clause but the subject; ``whole`` has the order of dependent clauses.
-
-    In a German main clause, ``finite`` comes second and ``rest`` at the end.
-    """
+    """A verb, or all of a clause but its subject: ``whole`` in the order of dependent clauses."""
 
     whole: Phrase
     finite: Tokens
+    """German word that comes second in a main clause; ``rest`` is at the end."""
     rest: Tokens
 
 
@@ -78,28 +73,24 @@ Complement = tuple[Verb, Phrase, Phrase]
 
 
 class Setting(NamedTuple):
-    """What a predicate agrees with; ``timed``: an adverb of time stands before it.
-
-    ``simple``: no clause may be adverbial. ``clause``: nouns may have relative clauses. An animate
-    accusative object must be of ``object_number``, if this is not None.
-    """
+    """What a predicate agrees with."""
 
     subject: Kind
     number: int
     tense: Tense
-    timed: bool = False
-    simple: bool = False
-    clause: bool = True
-    object_number: int | None = None
+    timed: bool = False  # an adverb of time stands before it
+    simple: bool = False  # no clause may be adverbial
+    clause: bool = True  # nouns may have relative clauses
+    object_number: int | None = None  # which an animate accusative object must have
 
 
 class Slot(NamedTuple):
-    """What decides the form of a noun phrase; its number may be any if ``number`` is None."""
+    """What decides the form of a noun phrase."""
 
     kind: Kind
     case: int
-    number: int | None = None
-    clause: bool = True
+    number: int | None = None  # any
+    clause: bool = True  # the noun may have a relative clause
 
 
 SUBJECTS: dict[Kind, float] = {"person": 0.65, "animal": 0.87, "thing": 1}
