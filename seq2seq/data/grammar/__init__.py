@@ -91,12 +91,11 @@ def write_corpus(config: GrammarCorpus, directory: Path) -> None:
     """Write train, valid and test text; a source of test or valid occurs once in all splits."""
     test = banded_pairs(config)
     seen = {pair.source for pair in test}
+    fresh = (pair for pair in training_pairs(config, "valid") if pair.source not in seen)
     valid: dict[str, SentencePair] = {}
-    for pair in training_pairs(config, "valid"):
-        if len(valid) == config.valid:
-            break
-        if pair.source not in seen:
-            valid.setdefault(pair.source, pair)
+    while len(valid) < config.valid:
+        pair = next(fresh)
+        valid.setdefault(pair.source, pair)
     seen |= valid.keys()
     train = (pair for pair in training_pairs(config, "train") if pair.source not in seen)
     splits = {"test": test, "valid": valid.values(), "train": islice(train, config.train)}

@@ -157,8 +157,7 @@ class Composer:
 
     def _fixed(self, name: str, room: int = 9) -> Phrase:
         """Pick a phrase of the lexicon, of at most ``room`` words."""
-        phrases = lexicon.PHRASES[name]
-        return self._link(*self._pick(phrases, lambda phrase: length(phrase[0]) <= room))
+        return self._link(*self._pick(lexicon.PHRASES[name], lambda one: length(one[0]) <= room))
 
     def _verb(self, name: str, kind: str = "", room: int = 9) -> Verb:
         """Pick a verb, if there are some from those for ``kind``, of at most max(room, 1) words."""
@@ -233,11 +232,9 @@ class Composer:
             clause = self._predicate(room - 1, setting).whole
             return set_off(join(pronoun("who", "that", lexicon.NOMINATIVE), clause))
         verb = self._verb_without_object(room, kind, choice > 0.75)
+        opening = pronoun("whom", "which" if verb.preposition else "that", verb.case)
         if verb.preposition:
-            opening = self._link(verb.preposition.english, verb.preposition.german)
-            opening = join(opening, pronoun("whom", "which", verb.case))
-        else:
-            opening = pronoun("whom", "that", verb.case)
+            opening = join(self._link(verb.preposition.english, verb.preposition.german), opening)
         if verb.preposition or verb.case == DATIVE:
             contrast = None
         return set_off(join(opening, self._gap(room - len(opening.english), verb, contrast)))
@@ -251,8 +248,7 @@ class Composer:
         adverb = NOTHING
         if room > 1 and self._chance(0.2):
             adverb = self._fixed("adverb person")
-            room -= 1
-        subject = self._subject(room, kind, number)
+        subject = self._subject(room - len(adverb.english), kind, number)
         verb_phrase = self._verb_phrase(verb, subject.number, tense, adverb.english)
         return join(subject, adverb._replace(english=[]), verb_phrase.whole)
 
