@@ -142,13 +142,16 @@ class Composer:
                 return item
 
     def _link(self, english: str, german: str) -> Phrase:
-        """Link each group of words to its translation: spaces divide the groups, "_" the words."""
-        phrase = Phrase([], [])
-        for one, other in zip(english.split(" "), german.split(" "), strict=True):
-            link = next(self._links)
-            phrase.english.extend([(word, link) for word in one.split("_")])
-            phrase.german.extend([(word, link) for word in other.split("_")])
-        return phrase
+        """Build a phrase whose words, with "_" between them, translate each other as a group."""
+        link = next(self._links)
+        return Phrase(
+            [(word, link) for word in english.split("_")],
+            [(word, link) for word in german.split("_")],
+        )
+
+    def _groups(self, english: str, german: str) -> Phrase:
+        """Build a phrase of groups, with spaces between them, that translate each other in turn."""
+        return join(*map(self._link, english.split(), german.split()))
 
     def _kind(self, bounds: dict[Kind, float]) -> Kind:
         """Pick a kind of noun by cumulative probabilities."""
@@ -157,10 +160,11 @@ class Composer:
 
     def _fixed(self, name: str, room: int = 9) -> Phrase:
         """Pick a phrase of the lexicon, of at most ``room`` words."""
-        return self._link(*self._pick(lexicon.PHRASES[name], lambda one: length(one[0]) <= room))
+        phrases = lexicon.PHRASES[name]
+        return self._groups(*self._pick(phrases, lambda one: length(one[0]) <= room))
 
     def _verb(self, name: str, kind: str = "", room: int = 9) -> Verb:
-        """Pick a verb, if there are some from those for ``kind``, of at most max(room, 1) words."""
+        """Pick a verb of at most max(room, 1) words, from those for ``kind`` if there are some."""
         verbs = lexicon.VERBS.get(f"{name} {kind}", lexicon.VERBS[name])
         return self._pick(verbs, lambda verb: length(verb.english) <= max(room, 1))
 
@@ -310,7 +314,7 @@ class Composer:
     def _verb_phrase(self, verb: Verb, number: int, tense: Tense, adverb: Tokens) -> VerbPhrase:
         """Inflect the verb for its tense. The English adverb precedes it, after an auxiliary."""
         if tense is INFINITIVE:
-            whole = self._link(*verb.to)
+            whole = self._groups(*verb.to)
             english = whole.english[:1] + adverb + whole.english[1:]
             return VerbPhrase(Phrase(english, whole.german), [], [])
         if tense.modal:
