@@ -16,10 +16,9 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 
 from seq2seq.checkpoint import TrainingState
 from seq2seq.config import TrainConfig
+from seq2seq.data import encoding, splits
 from seq2seq.data.batching import BatchPlan, collate
-from seq2seq.data.encoding import save_array
 from seq2seq.data.preparation import PreparedData, advise, left_out, prepare
-from seq2seq.data.splits import LEARNED
 from seq2seq.device import (
     choose_device,
     choose_precision,
@@ -150,8 +149,8 @@ class Trainer:
         if self.group.is_first:
             self.folder.write_config()
             self.folder.restore_best()
-            if not (learned := self.folder.path / LEARNED).exists():
-                save_array(learned, self.data.learned)
+            if not (learned := self.folder.path / splits.LEARNED).exists():
+                encoding.save_array(learned, self.data.learned)
         log.info(
             f"{self.config.system}: {self.record.parameters['total']:,} parameters, "
             f"{len(self.data.train):,} training pairs (left out: {left_out(self.data, 'train')}), "
