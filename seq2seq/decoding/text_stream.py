@@ -70,7 +70,7 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
         parts = [f"{place}.part" for place in places if Path(f"{place}.part").is_file()]
         where = f"; those written are in {' and '.join(parts)}" if parts and done else ""
         how = "Stopped" if isinstance(stop, Exception) else "Interrupted"
-        if done or how == "Interrupted":
+        if (done or how == "Interrupted") and not isinstance(stop, BrokenPipeError):
             log.warning("%s after %d lines%s.", how, done, where)
         raise
     if unlinked:
