@@ -77,9 +77,9 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
                 unlinked += links is None
                 capped += hypothesis.capped
                 unknown += bool(hypothesis.unknown)
-    except (KeyboardInterrupt, SystemExit, UserError):
+    except (KeyboardInterrupt, SystemExit, UserError, OSError) as stop:
         parts = [f"{place}.part" for place in places if Path(f"{place}.part").is_file()]
-        if done:
+        if done and not isinstance(stop, BrokenPipeError):
             where = f"; those written are in {' and '.join(parts)}" if parts else ""
             log.warning("Stopped after %d lines%s.", done, where)
         raise

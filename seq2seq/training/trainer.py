@@ -22,10 +22,9 @@ from seq2seq.checkpoint import (
     save_checkpoint,
 )
 from seq2seq.config import TrainConfig, flatten
+from seq2seq.data import encoding, splits
 from seq2seq.data.batching import BatchPlan, collate
-from seq2seq.data.encoding import save_array
 from seq2seq.data.preparation import PreparedData, advise, left_out, prepare
-from seq2seq.data.splits import LEARNED
 from seq2seq.device import (
     choose_device,
     choose_precision,
@@ -353,7 +352,7 @@ class Trainer:
         if self.group.is_first:
             self.folder.write_config()
             self.folder.restore_best()
-            save_array(self.folder.path / LEARNED, self.data.learned)
+            encoding.save_array(self.folder.path / splits.LEARNED, self.data.learned)
         log.info(
             f"{self.config.system}: {self.record.parameters['total']:,} parameters, "
             f"{len(self.data.train):,} training pairs (left out: {left_out(self.data, 'train')}), "

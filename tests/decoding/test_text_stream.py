@@ -102,7 +102,7 @@ def test_lines_that_cannot_get_their_name_stay_in_a_file_that_is_named(tmp_path,
         return encode(*batch)
 
     translator.model.encode = encode_after_another_took_a_name
-    with pytest.raises(UserError, match="n_best_list"):
+    with pytest.raises(OSError, match="n_best_list"):
         translate_text(translator, stage(tmp_path / "in", **outputs))
     parts = [tmp_path / f"{key}.part" for key in ("hypotheses", "n_best_list")]
     assert [part.read_text().count("\n") for part in parts] == [2, 2]
