@@ -27,10 +27,8 @@ from jaxtyping import Int
 from seq2seq.config import DecodingConfig, EvaluationConfig, check, from_json
 from seq2seq.data.text import decode_lines
 from seq2seq.errors import UserError
-from seq2seq.evaluation import lengths
-from seq2seq.evaluation.lengths import ScoreRow
+from seq2seq.evaluation.lengths import ScoreRow, length_pools, score_rows
 from seq2seq.evaluation.scores import METRICS, source_lengths
-from seq2seq.evaluation.significance import Pool
 from seq2seq.evaluation.translations import Counts, Translations
 from seq2seq.files import file_digest, parse_object, write_json, write_whole
 from seq2seq.record import EvaluationRecord
@@ -65,23 +63,14 @@ class Evaluation:
         return self.record.search == EXTERNAL
 
     @cached_property
-    def pools(self) -> dict[str, Pool]:
-        sizes = source_lengths(self.texts.sources, self.settings.unit)
-        return lengths.length_pools(sizes, self.settings)
-
-    @cached_property
     def rows(self) -> list[ScoreRow]:
         """Scores of each pool except those of ``lengths.ENDS``, without intervals."""
-        return lengths.score_rows([(self.texts, self.counts)], self.pools)
+        words = source_lengths(self.texts.sources, self.settings.unit)
+        return score_rows([(self.texts, self.counts)], length_pools(words, self.settings))
 
     @property
     def overall(self) -> ScoreRow:
         return self.rows[-1]
-
-    def rows_with_intervals(self) -> list[ScoreRow]:
-        """Return ``rows`` with bootstrap intervals of BLEU, as ``settings`` defines them."""
-        samples = lengths.bleu_samples(self.counts.bleu[None], self.pools)
-        return lengths.score_rows([(self.texts, self.counts)], self.pools, samples)
 
 
 def write_evaluation(
@@ -102,8 +91,7 @@ def write_evaluation(
     counts = Counts.of(texts, config, counts)
     evaluation = Evaluation(directory, texts, counts, config, record)
     directory.mkdir(parents=True, exist_ok=True)
-    sentences = asdict(texts)
-    arrays = io.BytesIO()
+    arrays, sentences = io.BytesIO(), asdict(texts)
     np.savez_compressed(arrays, allow_pickle=False, **counts.arrays)
     write_whole(directory / COUNTS, arrays.getvalue())
     columns = {name: sentences.pop(Path(name).stem) for name in TEXTS}
@@ -126,18 +114,16 @@ def write_evaluation(
 def find_evaluations(folders: Iterable[Path]) -> list[Path]:
     """Return evaluation folders; a run becomes the one that all runs have, by default search."""
     given = list(folders)
-    held = {
-        run: {path.parent.name for path in run.glob(f"evaluations/*/{SCORES}")} for run in given
-    }
-    names = set.intersection(*filter(None, held.values())) if any(held.values()) else set()
-    usual = sorted(name for name in names if name.endswith(f"-{DecodingConfig().name}"))
-    chosen = usual or sorted(names)
-    if len(chosen) != 1 and (runs := [run for run in given if held[run]]):
+    held = {f: {path.parent.name for path in f.glob(f"evaluations/*/{SCORES}")} for f in given}
+    runs = [folder for folder in given if held[folder]]
+    shared = sorted(set.intersection(*(held[run] for run in runs))) if runs else []
+    usual = [name for name in shared if name.endswith(f"-{DecodingConfig().name}")]
+    if runs and len(usual or shared) != 1:
         raise UserError(
             f"{runs[0]} is a run; name one of its evaluations, in the folder evaluations: "
-            f"{', '.join(sorted(names or held[runs[0]]))}."
+            f"{', '.join(shared or sorted(held[runs[0]]))}."
         )
-    return [path / "evaluations" / chosen[0] if held[path] else path for path in given]
+    return [f / "evaluations" / (usual or shared)[0] if held[f] else f for f in given]
 
 
 def read_evaluation(directory: Path) -> Evaluation:

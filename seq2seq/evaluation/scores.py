@@ -1,8 +1,6 @@
-"""Corpus BLEU and chrF from sums of counts per sentence; the scores equal sacreBLEU's.
+"""Corpus BLEU and chrF, equal to sacreBLEU's, from counts that are summed over sentences.
 
-Corpus BLEU (Papineni et al. 2002) is a function of ten counts summed over sentences. With the
-counts of each sentence, one sum gives the score of any subset or resample. Scores by length and
-significance tests use this.
+With the counts of each sentence, one sum gives the score of any subset or resample.
 """
 
 import math
@@ -10,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,15 +45,14 @@ def bleu_counts(
 ) -> Int[np.ndarray, "N 10"]:
     """Counts of each sentence for corpus BLEU; columns as in :data:`ORDER`.
 
-    N-grams may match any of several references; reference tokens are those of the reference closest
-    in length. ``tokenize`` names a tokenizer of sacreBLEU, see ``EvaluationConfig.tokenize``.
+    Of several references, the one closest in length is counted; n-grams may match any of them.
     """
     found = _sentences(hypotheses, *references, tokenize=tokenize)
     return np.array([[of.sys_len, of.ref_len, *of.counts, *of.totals] for of in found])
 
 
 def bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
-    """Corpus BLEU (0 to 100) of each pool of sentences, from the sums of their counts.
+    """Corpus BLEU (0 to 100) of each pool, from sums of counts (Papineni et al. 2002).
 
     BLEU = min(1, exp(1 - r/h)) * (p1 p2 p3 p4)^(1/4), where r and h are the numbers of reference
     and hypothesis tokens, and pn is the precision of n-grams. Smoothing is sacreBLEU's default,
@@ -67,36 +65,28 @@ def bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
     log_precisions = np.log(smoothed) - np.log(np.maximum(totals, 1))
     score = 100.0 * np.exp(_log_brevity_penalty(sums) + log_precisions.mean(axis=-1))
     defined = (totals > 0).all(axis=-1) & ~missed.all(axis=-1)
-    return np.asarray(np.where(defined, score, 0.0), dtype=np.float64)
+    return np.where(defined, score, 0.0)
 
 
 def _log_brevity_penalty(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
-    hypothesis, reference = sums[..., 0], sums[..., 1]
-    penalty = np.minimum(0.0, 1.0 - reference / np.maximum(hypothesis, 1))
-    return np.asarray(penalty, dtype=np.float64)
+    return np.asarray(np.minimum(0.0, 1.0 - sums[..., 1] / np.maximum(sums[..., 0], 1)))
 
 
 def brevity_ratio(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
     """Hypothesis tokens per reference token of each pool; 0 without reference tokens."""
-    ratio = np.where(sums[..., 1] > 0, sums[..., 0] / np.maximum(sums[..., 1], 1), 0.0)
-    return np.asarray(ratio, dtype=np.float64)
+    return np.where(sums[..., 1] > 0, sums[..., 0] / np.maximum(sums[..., 1], 1), 0.0)
 
 
 def unpenalised_bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
     """BLEU without its brevity penalty: only the precision of the words that were written."""
     score = bleu(sums)
-    penalty = np.where(score > 0, np.exp(_log_brevity_penalty(sums)), 1.0)
-    return np.asarray(score / penalty, dtype=np.float64)
+    return np.asarray(score / np.where(score > 0, np.exp(_log_brevity_penalty(sums)), 1.0))
 
 
 def sentence_bleu(
     hypotheses: Sequence[str], *references: Sequence[str], tokenize: str | None = None
 ) -> Float[np.ndarray, "N"]:
-    """BLEU (0 to 100) of each sentence alone, to find good and bad examples.
-
-    Do not average these scores: unlike :func:`bleu`, they leave out the orders for which a short
-    sentence has no n-grams.
-    """
+    """BLEU of each sentence alone, without orders for which it is too short; not to be averaged."""
     return np.array([of.score for of in _sentences(hypotheses, *references, tokenize=tokenize)])
 
 
@@ -111,10 +101,10 @@ def _sentences(
 def chrf_counts(
     hypotheses: Sequence[str], *references: Sequence[str], **_: Any
 ) -> Int[np.ndarray, "N 18"]:
-    """Counts of each sentence for corpus chrF2 (Popović 2015).
+    """Counts of each sentence for corpus chrF2 (Popović 2015), with its best reference.
 
     Three columns for each n from 1 to 6: character n-grams of the hypothesis, of the reference, and
-    common to both. Spaces are left out. Of several references, the one that scores best counts.
+    common to both, without spaces.
     """
     rows = []
     for lines in zip(hypotheses, *references, strict=True):
@@ -135,7 +125,7 @@ def _ngram_counts(said: str, meant: str) -> list[int]:
 
 
 def chrf(sums: Num[np.ndarray, "*pools 18"]) -> Float[np.ndarray, "*pools"]:
-    """Corpus chrF2 (0 to 100) of each pool of sentences, from the sums of :func:`chrf_counts`.
+    """Corpus chrF2 (0 to 100) of each pool, from sums of :func:`chrf_counts`.
 
     chrF2 = 5 P R / (4 P + R), where P and R are the means of precision and recall over n, of those
     n for which both texts have n-grams.
@@ -148,7 +138,7 @@ def chrf(sums: Num[np.ndarray, "*pools 18"]) -> Float[np.ndarray, "*pools"]:
         for of in (ours, theirs)
     )
     weighted = np.where(precision + recall > 0, 4 * precision + recall, 1.0)
-    return np.asarray(100 * (5 * precision * recall / weighted), dtype=np.float64)
+    return np.asarray(100 * (5 * precision * recall / weighted))
 
 
 @dataclass(frozen=True)
@@ -204,9 +194,8 @@ def perplexity(loss: float) -> float | None:
 
 def bucket_labels(edges: Sequence[int]) -> list[str]:
     """Name the buckets that end at ``edges``: [10, 20] makes 1-10, 11-20 and 21+."""
-    starts = [1, *(edge + 1 for edge in edges)]
-    closed = [f"{start}-{end}" for start, end in zip(starts, edges, strict=False)]
-    return [*closed, f"{starts[-1]}+"]
+    closed = [f"{before + 1}-{end}" for before, end in pairwise([0, *edges])]
+    return [*closed, f"{edges[-1] + 1}+"]
 
 
 def source_lengths(sources: Sequence[str], unit: str = "words") -> Int[np.ndarray, "N"]:
@@ -218,9 +207,6 @@ def source_lengths(sources: Sequence[str], unit: str = "words") -> Int[np.ndarra
 def bucket_members(
     lengths: Int[np.ndarray, "N"], edges: Sequence[int]
 ) -> dict[str, Bool[np.ndarray, "N"]]:
-    """Mask of the sentences of each bucket, by label; each sentence is in exactly one bucket.
-
-    An empty source (length 0) is in the first bucket, so that the buckets add up to the test set.
-    """
+    """Mask of the sentences of each bucket, by label; empty sources are in the first."""
     number = np.searchsorted(np.asarray(edges), lengths, side="left")
     return {label: number == index for index, label in enumerate(bucket_labels(edges))}
