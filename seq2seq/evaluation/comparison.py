@@ -204,9 +204,10 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluat
             name = f"{record.experiment}/{name}"
         if len(searches) > 1 and not evaluation.external and record.search:
             name = f"{name} ({record.search})"
-        if record.seed is None and record.members:
-            namesakes = {_member_seeds(one) for one in ours if one.system == record.system}
-            name += f" (seeds {_member_seeds(record)})" if len(namesakes) > 1 else ""
+        namesakes = [one for one in ours if one.system == record.system]
+        ensembles = {tuple(member.seed for member in one.members) for one in namesakes}
+        if record.seed is None and record.members and len(ensembles) > 1:
+            name = f"{name} (seeds {', '.join(str(member.seed) for member in record.members)})"
         group = groups.setdefault(name, [])
         for other in group:
             if other.record.seed == record.seed or other.external != evaluation.external:
@@ -218,10 +219,6 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluat
         group.append(evaluation)
         group.sort(key=lambda e: (e.record.seed is not None, e.record.seed or 0))
     return groups
-
-
-def _member_seeds(record: EvaluationRecord) -> str:
-    return ", ".join(str(member.seed) for member in record.members)
 
 
 def arrange(

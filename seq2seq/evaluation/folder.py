@@ -1,21 +1,17 @@
-"""An evaluation on disk: three text files a person can read side by side, and their scores.
+"""An evaluation on disk: text files that a person can read side by side, and their scores.
 
-sources.txt, references.txt, hypotheses.txt
-    one sentence per line, aligned; an empty hypothesis is an empty line. references-2.txt and so on
-    hold further references
+sources.txt, hypotheses.txt, references.txt, references-2.txt and so on
+    one sentence per line, aligned
 counts.npz
     counts of each sentence for each metric; they are made again if they do not fit
 sentences.json
-    ``capped`` and ``log_probabilities`` of each hypothesis, the model's ``reference_scores``, and
-    the attention ``maps`` of a few lines
+    what else :class:`Translations` has
 scores.json
-    scores by length, signatures and settings, the record of how the hypotheses were made, and
-    the SHA-256 of the files above, which are written first
+    scores by length, settings, record, and the SHA-256 of the other files, which are written first
 """
 
 import contextlib
 import io
-import zipfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -37,7 +33,7 @@ TEXTS = ("sources.txt", "references.txt", "hypotheses.txt")
 COUNTS, SENTENCES, SCORES = "counts.npz", "sentences.json", "scores.json"
 FILES = (*TEXTS, COUNTS, SENTENCES)
 OTHERS = "references-{}.txt"
-DAMAGE = OSError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile
+DAMAGE = OSError, KeyError, TypeError, ValueError, AttributeError
 """Errors that reading an altered file may raise."""
 EXTERNAL = "given"
 """Value of ``search`` in the record of translations that came without a model."""

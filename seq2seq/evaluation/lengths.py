@@ -79,8 +79,8 @@ def lines_by_length(sources: Sequence[str], config: EvaluationConfig, most: int)
     for members in bucket_members(lengths, config.edges).values():
         lines = np.flatnonzero(members & (lengths > 0))
         by_length = lines[np.argsort(lengths[lines], kind="stable")]
-        parts = np.array_split(by_length, min(most, len(lines))) if len(lines) else []
-        chosen += [int(part[len(part) // 2]) for part in parts]
+        parts = np.array_split(by_length, most)
+        chosen += [int(part[len(part) // 2]) for part in parts if len(part)]
     return sorted(chosen)
 
 

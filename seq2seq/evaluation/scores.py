@@ -4,23 +4,20 @@ With the counts of each sentence, one sum gives the score of any subset or resam
 """
 
 import math
-from collections import Counter
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.metrics.bleu import BLEUScore
+from sacrebleu.metrics.helpers import extract_all_char_ngrams
 
-from seq2seq.data.text import read_lines
 from seq2seq.errors import UserError
-
-if TYPE_CHECKING:
-    from seq2seq.data.preparation import PreparedData
 
 ORDER = 4
 """Longest n-gram of BLEU. The columns of BLEU counts are hypothesis tokens, reference tokens,
@@ -31,12 +28,10 @@ def _bleu(tokenize: str | None, **options: Any) -> BLEU:
     """sacreBLEU's BLEU; ``tokenize=None`` is 13a. UserError if the tokenizer does not load."""
     try:
         return BLEU(tokenize=tokenize, **options)
-    except (Exception, SystemExit) as error:
-        fetch = f'run pip install "sacrebleu[{str(tokenize)[:2]}]"'
-        remedy = fetch if "mecab" in str(tokenize) else f"check the network ({error})"
+    except (Exception, SystemExit):
         raise UserError(
-            f"evaluation.tokenize={tokenize} cannot be loaded; {remedy}, or set "
-            "evaluation.tokenize=char."
+            f"evaluation.tokenize={tokenize} cannot be loaded; check the network, run pip install "
+            '"sacrebleu[ja,ko]" for Japanese or Korean, or set evaluation.tokenize=char.'
         ) from None
 
 
@@ -107,8 +102,7 @@ def chrf_counts(
     common to both, without spaces.
     """
     rows = []
-    for lines in zip(hypotheses, *references, strict=True):
-        said, *meant = ("".join(line.split()) for line in lines)
+    for said, *meant in zip(hypotheses, *references, strict=True):
         ways = np.array([_ngram_counts(said, one) for one in meant])
         rows.append(ways[chrf(ways).argmax()])
     return np.array(rows)
@@ -116,11 +110,9 @@ def chrf_counts(
 
 def _ngram_counts(said: str, meant: str) -> list[int]:
     counts = []
-    for n in range(1, 7):
-        grams = ([line[i : i + n] for i in range(len(line) - n + 1)] for line in (said, meant))
-        ours, theirs = map(Counter, grams)
-        common = sum(min(count, theirs[one]) for one, count in ours.items() if one in theirs)
-        counts += [ours.total() if theirs else 0, theirs.total(), common]
+    grams = extract_all_char_ngrams(said, 6), extract_all_char_ngrams(meant, 6)
+    for ours, theirs in zip(*grams, strict=True):
+        counts += [ours.total() if theirs else 0, theirs.total(), (ours & theirs).total()]
     return counts
 
 
@@ -176,20 +168,9 @@ def signatures(tokenize: str | None = None, references: int = 1) -> dict[str, st
     return found
 
 
-def ceiling(data: "PreparedData", tokenize: str | None) -> str:
-    """Text with the BLEU of the dev references that were cut into pieces and joined again."""
-    meant = list(read_lines(data.corpus.valid.target))
-    joined = [data.target.decode(data.target.encode(line)) for line in meant]
-    score = bleu(bleu_counts(joined, meant, tokenize=tokenize).sum(axis=0))
-    return f"valid: the references, cut into these pieces and joined again, have {score:.2f} BLEU"
-
-
 def perplexity(loss: float) -> float | None:
     """exp(loss); None if it overflows a 64-bit float."""
-    try:
-        return math.exp(loss)
-    except OverflowError:
-        return None
+    return math.exp(loss) if loss < math.log(sys.float_info.max) else None
 
 
 def bucket_labels(edges: Sequence[int]) -> list[str]:

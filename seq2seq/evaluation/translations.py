@@ -17,7 +17,7 @@ class ReferenceScores(Stored):
     log_probabilities: list[float | None]
     """In nats, of each reference with its end; None if not finite, or if a side is blank."""
     pieces: list[Natural]
-    """Number of pieces of each reference, its end included; 0 if source or reference is blank."""
+    """Number of pieces of each reference with its end; 0 if a side is blank."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,7 @@ class Translations:
         """Raise ValueError if the columns differ in length, or a map has a wrong line or shape."""
         columns: list[Any] = [self.hypotheses, *self.all_references]
         columns += [column for column in (self.capped, self.log_probabilities) if column]
-        if self.reference_scores is not None:
-            columns += vars(self.reference_scores).values()
+        columns += vars(self.reference_scores).values() if self.reference_scores else []
         if any(len(column) != len(self) for column in columns):
             raise ValueError("the numbers of lines differ")
         for one in self.maps:
