@@ -48,7 +48,6 @@ class Evaluation:
     counts: Counts
     settings: EvaluationConfig
     record: EvaluationRecord
-    """Record of how the hypotheses were made."""
 
     def __repr__(self) -> str:
         return f"Evaluation({self.directory}, {self.record.system}: {self.overall.summary})"
@@ -142,10 +141,9 @@ def read_evaluation(directory: Path) -> Evaluation:
         counts = Counts.of(texts, settings, Counts(arrays, dict(content["signatures"])))
         record = check("record", content["record"], EvaluationRecord)
     except (*DAMAGE, UserError) as error:
-        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
         raise UserError(
-            f"{directory} is damaged or is no evaluation ({kind}{str(error).rstrip('.')}); restore "
-            "it, or delete the folder and evaluate again."
+            f"{directory} is damaged or is no evaluation ({str(error).rstrip('.')}); restore it, "
+            "or delete the folder and evaluate again."
         ) from None
     return Evaluation(directory, texts, counts, settings, record)
 

@@ -117,10 +117,8 @@ def score_rows(
         return fmean(known) if len(known) == len(seeds) else None
 
     rows = []
-    for label, pool in pools.items():
-        chosen = np.flatnonzero(pool.members)
-        if label in ENDS:
-            continue
+    for label in (label for label in pools if label not in ENDS):
+        chosen = np.flatnonzero(pools[label].members)
         if not len(chosen):
             rows.append(ScoreRow(label, 0))
             continue

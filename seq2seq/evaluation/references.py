@@ -31,8 +31,10 @@ def draw_maps(
     sides = [[side[n] for n in numbers] for side in (texts.sources, texts.hypotheses)]
     tokenizers, maps = (translator.source.tokenizer, translator.target.tokenizer), []
     for forced in translator.force(*sides, batch_size, READING):
-        both = zip(tokenizers, sides, strict=True)
-        pieces = [tokenizer.tokenize(side[forced.line]) for tokenizer, side in both]
+        pieces = [
+            tokenizer.tokenize(side[forced.line])
+            for tokenizer, side in zip(tokenizers, sides, strict=True)
+        ]
         words = attention_by_word(forced.weights[:-1], pieces, tokenizers)
         weights = [[round(weight, 4) for weight in row] for row in words.weights.tolist()]
         source = words.source[: words.weights.shape[1]]

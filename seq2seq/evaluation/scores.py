@@ -19,10 +19,6 @@ from sacrebleu.metrics.helpers import extract_all_char_ngrams
 
 from seq2seq.errors import UserError
 
-ORDER = 4
-"""Longest n-gram of BLEU. The columns of BLEU counts are hypothesis tokens, reference tokens,
-matched n-grams of 1 to 4 tokens, and hypothesis n-grams of 1 to 4 tokens."""
-
 
 def _bleu(tokenize: str | None, **options: Any) -> BLEU:
     """sacreBLEU's BLEU; ``tokenize=None`` is 13a. UserError if the tokenizer does not load."""
@@ -38,9 +34,8 @@ def _bleu(tokenize: str | None, **options: Any) -> BLEU:
 def bleu_counts(
     hypotheses: Sequence[str], *references: Sequence[str], tokenize: str | None = None
 ) -> Int[np.ndarray, "N 10"]:
-    """Counts of each sentence for corpus BLEU; columns as in :data:`ORDER`.
-
-    Of several references, the one closest in length is counted; n-grams may match any of them.
+    """Counts of each sentence for corpus BLEU: tokens of the hypothesis, and of the reference that
+    is closest in length; n-grams of 1 to 4 tokens that match any reference, and all of them.
     """
     found = _sentences(hypotheses, *references, tokenize=tokenize)
     return np.array([[of.sys_len, of.ref_len, *of.counts, *of.totals] for of in found])
@@ -54,7 +49,7 @@ def bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
     ``exp``: of the orders n without a match, the k-th counts as 2^-k matches. BLEU is 0 if there is
     no match at all, or if no hypothesis has four tokens.
     """
-    matches, totals = sums[..., 2 : 2 + ORDER], sums[..., 2 + ORDER :]
+    matches, totals = sums[..., 2:6], sums[..., 6:]
     missed = matches == 0
     smoothed = np.where(missed, 0.5 ** np.cumsum(missed, axis=-1), matches)
     log_precisions = np.log(smoothed) - np.log(np.maximum(totals, 1))

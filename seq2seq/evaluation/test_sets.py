@@ -20,14 +20,12 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
         text = given_text(config)
         return {text.source.name: text}
     tests, chosen = dict[str, ParallelText](), dict[str, ParallelText]()
-    pair = f"{corpus.source}-{corpus.target}"
+    pair, wanted = f"{corpus.source}-{corpus.target}", config.test_sets
     public = [name for name, one in DATASETS.items() if pair in one.langpairs]
-    wanted = config.test_sets
     if wanted is None or not {*wanted} <= {*public}:
-        if config.directory is not None:
-            corpus = _moved(corpus, config.directory)
-        tests = load_test_sets(corpus, Path(config.data))
-    for name in list(tests) if wanted is None else wanted:
+        moved = corpus if config.directory is None else _moved(corpus, config.directory)
+        tests = load_test_sets(moved, Path(config.data))
+    for name in tests if wanted is None else wanted:
         text = tests[name] if name in tests else _fetch(name, pair, [*tests, *public])
         chosen[name.replace("/", "_")] = text
     return {**chosen, **find_test_texts(config.test_texts, corpus)}

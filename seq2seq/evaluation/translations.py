@@ -58,9 +58,8 @@ class Translations:
         if any(len(column) != len(self) for column in columns):
             raise ValueError("the numbers of lines differ")
         for one in self.maps:
-            width = {len(one.source)} if one.hypothesis else set()
-            shape = len(one.weights), {len(row) for row in one.weights}
-            if not 0 <= one.line < len(self) or shape != (len(one.hypothesis), width):
+            wrong = {len(row) for row in one.weights} - {len(one.source)}
+            if wrong or len(one.weights) != len(one.hypothesis) or not 0 <= one.line < len(self):
                 raise ValueError(f"the map of line {one.line} does not fit this text")
 
     @property
