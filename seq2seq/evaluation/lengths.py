@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -136,9 +136,11 @@ def score_rows(
             "loss": loss,
             "perplexity": None if loss is None else perplexity(loss),
         }
-        interval = Interval.of(samples[label]) if samples else None
-        ends = (interval.low, interval.high) if interval else (None, None)
-        rows.append(ScoreRow(label, len(chosen), scores, *ends, found["bleu"].tolist()))
+        row = ScoreRow(label, len(chosen), scores, by_seed=found["bleu"].tolist())
+        if samples:
+            interval = Interval.of(samples[label])
+            row = replace(row, bleu_low=interval.low, bleu_high=interval.high)
+        rows.append(row)
     return rows
 
 

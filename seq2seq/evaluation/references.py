@@ -30,7 +30,7 @@ def draw_maps(
     numbers = sorted(lines) if translator.model.attends else []
     sides = [[side[n] for n in numbers] for side in (texts.sources, texts.hypotheses)]
     tokenizers, maps = (translator.source.tokenizer, translator.target.tokenizer), []
-    for forced in translator.force(*sides, batch_size, READING):
+    for forced in translator.force(sides[0], sides[1], batch_size, READING):
         pieces = [
             tokenizer.tokenize(side[forced.line])
             for tokenizer, side in zip(tokenizers, sides, strict=True)
