@@ -1,7 +1,4 @@
-"""Forced decoding of references and hypotheses: their log-probabilities and attention maps.
-
-The negative log-likelihood per reference piece is the loss that training reports on its dev set.
-"""
+"""Forced decoding of references and hypotheses: their log-probabilities and attention maps."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -10,8 +7,7 @@ from seq2seq.decoding.hypothesis import attention_by_word
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
 
-READING = "reading known translations"
-"""Text before the progress bar on a terminal."""
+READING = "reading known translations"  # before the progress bar
 
 
 def score_references(
@@ -30,10 +26,7 @@ def score_references(
 def draw_maps(
     translator: Translator, texts: Translations, lines: Iterable[int], batch_size: int
 ) -> list[AttentionMap]:
-    """Make attention maps of the translations of ``lines``; [] for a model without attention.
-
-    A line whose source or translation is blank has no map.
-    """
+    """Make attention maps of ``lines``, without blank ones; [] for a model without attention."""
     numbers = sorted(lines) if translator.model.attends else []
     sides = [[side[n] for n in numbers] for side in (texts.sources, texts.hypotheses)]
     sources, hypotheses = sides

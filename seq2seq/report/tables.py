@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq.evaluation.comparison import Comparison
+from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.scores import METRICS
@@ -100,7 +100,8 @@ def title(comparison: Comparison) -> str:
 
 def evaluation_table(evaluation: Evaluation) -> Table:
     """Table of one evaluation by source length; columns without values are left out."""
-    rows = [row for row in evaluation.rows_with_intervals() if row.sentences]
+    alone = compare_systems([evaluation], None, evaluation.settings).systems[0]
+    rows = [row for row in alone.rows if row.sentences]
     columns = {
         f"source {evaluation.settings.unit}": [row_label(row) for row in rows],
         "n": [f"{row.sentences:,}" for row in rows],
