@@ -130,10 +130,7 @@ def locked(path: Path, wait: bool = True) -> Iterator[None]:
     try:
         lock.acquire(blocking=wait)
     except Timeout:
-        raise UserError(
-            f"{path.parent} is in use by another process; wait for it, stop it, or choose another "
-            "name=, seed= or output=."
-        ) from None
+        raise UserError(f"{path.parent} is in use by another process; wait, or stop it.") from None
     except (OSError, NotImplementedError) as error:
         if getattr(error, "errno", errno.ENOSYS) not in LACKING:
             raise

@@ -80,10 +80,7 @@ def train_run(config: TrainConfig) -> RunFolder:
 
 
 class Trainer:
-    """Trains one system into a run folder; resumes an interrupted training.
-
-    Several processes make each update together; only the first process writes files.
-    """
+    """Trains one system into a run folder, in one or several processes; the first one writes."""
 
     def __init__(
         self, config: TrainConfig, data: PreparedData, group: ProcessGroup = SINGLE
@@ -398,10 +395,9 @@ class Trainer:
         if not self.interval.state.updates:
             return
         entry, self.interval = self.interval.entry(), IntervalMetrics()
-        rate = self.optimizer.param_groups[0]["lr"]
-        self._add_metrics("train", {**entry, "learning_rate": rate})
-        loss = "none" if entry["loss"] is None else f"{entry['loss']:.4f}"
-        text = f"loss {loss}, {entry['tokens_per_second']:,.0f} target tokens/s"
+        self._add_metrics("train", {**entry, "learning_rate": self.optimizer.param_groups[0]["lr"]})
+        speed = f"{entry['tokens_per_second']:,.0f} target tokens/s"
+        text = f"loss {entry['loss'] or math.nan:.4f}, {speed}"
         self.bar.set_postfix_str(text)
         if self.bar.disable:
             made, most = self.progress.update, self.most_updates
