@@ -8,9 +8,9 @@ from seq2seq.config import CompareConfig
 def main(config: CompareConfig) -> None:
     """Write the comparison and print its summary."""
     from seq2seq.report.compare import compare
-    from seq2seq.report.terminal import show
+    from seq2seq.report.terminal import summary
 
-    show({config.output: compare(config)})
+    print(summary({config.output: compare(config)}))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from functools import partial
 from types import SimpleNamespace
 from xml.dom import minidom
 
-import pytest
 from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from helpers.contrast import contrast
@@ -16,8 +15,18 @@ from matplotlib import font_manager as fonts
 
 from seq2seq import drawing
 from seq2seq.config.model import ATTENTION_KINDS
-from seq2seq.drawing import map_figure, render, styled
-from seq2seq.looks import ATTENDS, DARK, DOES_NOT, FAINT, GROUND, INK, looks
+from seq2seq.drawing import (
+    ATTENDS,
+    DARK,
+    DOES_NOT,
+    FAINT,
+    GROUND,
+    INK,
+    map_figure,
+    render,
+    styled,
+    styles,
+)
 
 
 def test_lines_and_text_stand_out_from_light_and_dark_ground():
@@ -32,17 +41,17 @@ def config(kind, words=None):
 
 
 def test_the_hue_says_attention_and_the_dash_the_most_words():
-    short, long, plain_long, plain_short = looks(
+    short, long, plain_long, plain_short = styles(
         [config("dot", 30), config("dot", 50), config("fixed", 50), config("fixed", 30)]
     )
     assert short[0] == long[0] != plain_long[0] == plain_short[0]
     assert short[1] == plain_short[1] != plain_long[1] == long[1]
     kinds = list(ATTENTION_KINDS) + ["additive"] * 2  # as many as an experiment has
-    drawn = looks([config(kind) for kind in kinds])
+    drawn = styles([config(kind) for kind in kinds])
     assert len(set(drawn)) == len(kinds)
     for kind, (colour, _, _) in zip(kinds, drawn, strict=True):
         assert (colour in ATTENDS) == (kind not in ("fixed", "init_only", "none", "uniform"))
-    assert len(set(looks([None, config("dot"), None, config("fixed"), None]))) == 5
+    assert len(set(styles([None, config("dot"), None, config("fixed"), None]))) == 5
 
 
 def test_an_svg_can_be_read_whatever_characters_its_text_has(caplog):
@@ -53,13 +62,11 @@ def test_an_svg_can_be_read_whatever_characters_its_text_has(caplog):
     assert "svg" in minidom.parseString(svg).documentElement.tagName
 
 
-@pytest.mark.parametrize("backend", ["nothing", "module://not_installed_here.backend", "agg"])
-def test_a_backend_that_a_notebook_sets_is_not_needed(backend):
-    program = "import seq2seq.report.compare, os; print(os.environ['MPLBACKEND'])"
-    environment = {**os.environ, "MPLBACKEND": backend}
-    command = [sys.executable, "-c", program]
+def test_a_backend_that_a_notebook_sets_is_not_needed():
+    environment = {**os.environ, "MPLBACKEND": "module://not_installed_here.backend"}
+    command = [sys.executable, "-c", "import seq2seq.report.compare"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.stdout.strip() == backend, done.stderr
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_font_of_bitmaps_is_left_out(monkeypatch):

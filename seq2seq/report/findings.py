@@ -3,14 +3,13 @@
 from seq2seq.evaluation.comparison import Comparison, Gap
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.evaluation.significance import Interval
-from seq2seq.report.tables import percent, signed
+from seq2seq.report.tables import signed
 
 
 def conclusion(comparison: Comparison) -> str:
-    """Result as one sentence.
+    """Result as one sentence: of one gap, its growth with source length; else the best system.
 
-    For one gap, its growth with source length, or the gap over all sentences if short or long ones
-    are too few. For several gaps or none, the best system.
+    If short or long sentences are too few, the gap over all sentences takes the place of growth.
     """
     systems = comparison.systems
     if len(comparison.gaps) != 1:
@@ -23,9 +22,8 @@ def conclusion(comparison: Comparison) -> str:
     if growth is None or growth.few:
         return _overall(comparison, gap)
     (short, long), found = comparison.settings.ends, growth.difference
-    if found.low <= 0 <= found.high:
-        change = "no significant change with length"
-    else:
+    change = "no significant change with length"
+    if not found.low <= 0 <= found.high:
         side = "more" if found.value > 0 else "less"
         change = f"{signed(abs(found.value))[1:]} {side} on long sentences"
     return (
@@ -38,8 +36,7 @@ def conclusion(comparison: Comparison) -> str:
 def _overall(comparison: Comparison, gap: Gap) -> str:
     """Sentence on the gap over all sentences; it also needs the randomisation test to agree."""
     paired = gap.rows[-1]
-    assert paired is not None  # a test set has sentences
-    if comparison.sentences < FEW:
+    if paired is None or comparison.sentences < FEW:
         return f"{gap.system}: fewer than {FEW} sentences, too few to conclude."
     interval, highest_p = _within(comparison, paired.gap), 1 - comparison.settings.confidence
     if paired.gap.low <= 0 <= paired.gap.high or paired.p_randomization > highest_p:
@@ -50,5 +47,5 @@ def _overall(comparison: Comparison, gap: Gap) -> str:
 
 
 def _within(comparison: Comparison, interval: Interval) -> str:
-    share = percent(comparison.settings.confidence)
+    share = f"{comparison.settings.confidence:.0%}"
     return f" ({share} interval {signed(interval.low)} to {signed(interval.high)})"

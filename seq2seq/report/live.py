@@ -1,13 +1,15 @@
-"""What a live page holds: small models of a comparison, and ready sentences.
+"""The live page: small models of a comparison, in one HTML file, translate what the user types.
 
 A model in the page has matrices of 8-bit numbers and the vocabularies of both sides. The page's own
 script runs the model, see ``live.html``; :func:`obstacle` names what the script cannot run.
 """
 
 import base64
+import json
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,14 +18,16 @@ from torch import Tensor
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig, EvaluationConfig
+from seq2seq.config.evaluation import unspaced
+from seq2seq.drawing import DARK, styles
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.scores import source_lengths
-from seq2seq.report.live.page import describe, render_live
 
 log = logging.getLogger(__name__)
 
+TEMPLATE = Path(__file__).with_name("live.html")
 EACH = 3
 """Maximum number of ready sentences of each length."""
 KINDS = ("additive", "fixed")
@@ -31,10 +35,10 @@ LARGEST = 3_000_000
 """Maximum number of parameters of a model in a page; each takes about 1.3 bytes (base64)."""
 
 
-def comparison_page(comparison: Comparison) -> bytes | None:
+def live_page(comparison: Comparison) -> bytes | None:
     """Live page of the systems that fit into it; None if none fits. Logs the systems left out."""
     systems, languages, left_out = [], ("", ""), []
-    for system, (colour, *_) in zip(comparison.systems, comparison.looks, strict=True):
+    for system, style in zip(comparison.systems, styles(comparison.configs), strict=True):
         try:
             checkpoint = evaluated_checkpoint(system.first)
             if reason := obstacle(checkpoint):
@@ -43,12 +47,26 @@ def comparison_page(comparison: Comparison) -> bytes | None:
             left_out.append(f"{system.name}: {reason}")
             continue
         languages = checkpoint.source.language, checkpoint.target.language
-        systems.append(describe(system.name, colour, packed(checkpoint)))
+        colours = [style.color, DARK[style.color]]
+        systems.append({"name": system.name, "colour": colours, "model": packed(checkpoint)})
     if left_out:
         log.info("Not in live.html: %s", " ".join(left_out))
     texts = comparison.systems[0].first.texts
     ready = ready_sentences(texts.sources, texts.references, comparison.settings)
-    return render_live(systems, languages, ready, "page.html") if systems else None
+    return render_live(systems, languages, ready) if systems else None
+
+
+def render_live(
+    systems: Sequence[dict[str, Any]], languages: tuple[str, str], ready: Sequence[dict[str, Any]]
+) -> bytes:
+    """Render the page; each system has a name, two colours (light, dark) and a packed model."""
+    source, target = languages
+    content = {"source": source, "target": target, "characters": unspaced(target)}
+    content |= {"systems": systems, "ready": ready}
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    html = TEMPLATE.read_text(encoding="utf-8")
+    # No text may end the script that holds it; a lone surrogate must not stop the page.
+    return html.replace("{{ content }}", text.replace("<", "\\u003c")).encode("utf-8", "replace")
 
 
 def evaluated_checkpoint(evaluation: Evaluation) -> Checkpoint:
@@ -65,11 +83,10 @@ def evaluated_checkpoint(evaluation: Evaluation) -> Checkpoint:
 def ready_sentences(
     sources: Sequence[str], references: Sequence[str], config: EvaluationConfig
 ) -> list[dict[str, Any]]:
-    """Choose sentences whose source length is near the upper end of a default bucket.
+    """Choose sentences, in a group for each length, such as ``10 words``.
 
-    Also choose some midway between the first two ends, where a fixed context begins to be too
-    small. Of sentences that are equally near, the first in the text are chosen. Each length has a
-    group, whose label is the length of its first sentence, such as ``10 words``.
+    Lengths are near the upper ends of the default buckets, and midway between the first two, where
+    a fixed context begins to be too small.
     """
     lengths = source_lengths(sources, config.unit)
     groups: dict[int, dict[str, Any]] = {}
