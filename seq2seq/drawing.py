@@ -9,7 +9,6 @@ import logging
 import math
 import re
 import textwrap
-import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,19 +18,16 @@ from typing import Any, Literal, NamedTuple
 
 import matplotlib.style
 import numpy as np
-from matplotlib import font_manager as fonts
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.ft2font import FT2Font
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
-from matplotlib.text import Text
 
 from seq2seq.config import flatten
 
 _warn = cache(logging.getLogger(__name__).warning)
-logging.getLogger(fonts.__name__).setLevel(logging.ERROR)  # do not report a missing bold face
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # a font may not be installed
 logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs each glyph of a PDF
 
 GROUND, INK, FAINT, GRID = "#FFFFFF", "#222222", "#6B6B6B", "#E3E3E3"
@@ -57,11 +53,14 @@ MAP_NOTE = (
 )
 WIDTH, NARROW = 9.6, 4.2
 """Widths of a figure in inches; the narrow one is for a phone."""
+FONTS = ("CJK JP", "Thai", "Devanagari", "Khmer", "Lao", "Myanmar")
+"""Fonts for letters that DejaVu Sans lacks, all of the family Noto Sans."""
 RC: dict[Any, Any] = {
     "figure.dpi": 200,
     "figure.facecolor": GROUND,
     "axes.facecolor": GROUND,
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so figures are equal everywhere
+    # The first comes with matplotlib, so figures are equal everywhere.
+    "font.family": ["DejaVu Sans", *(f"Noto Sans {name}" for name in FONTS)],
     "font.size": 11,
     "text.color": INK,
     "text.parse_math": False,  # a system may be called "$5"
@@ -188,7 +187,6 @@ def map_figure(
     cell = min(0.5, 7 / len(source))
     figure = new_figure(cell * len(target) + 2.6, "Attention", subtitle, MAP_NOTE)
     draw_map(figure.subplots(), source, target, weights, cell)
-    find_fonts(figure)
     return figure
 
 
@@ -233,34 +231,6 @@ def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
         figure.legend(lines, names, loc="outside right center")
 
 
-def find_fonts(figure: Figure) -> None:
-    """Use installed fonts for letters that DejaVu Sans lacks; warn if a letter is in no font."""
-    texts: list[Any] = figure.findobj(Text)
-    letters = {letter for text in texts for letter in text.get_text() if letter.isprintable()}
-    families, lacking = ["DejaVu Sans"], letters - _letters_of(fonts.findfont("DejaVu Sans"))
-    for path in sorted(fonts.findSystemFonts()) if lacking else ():
-        if lacking & _letters_of(path):
-            fonts.fontManager.addfont(path)  # matplotlib's own list may be older
-            families.append(FT2Font(path).family_name)
-            lacking -= _letters_of(path)
-    if lacking:
-        names = ", ".join(sorted({unicodedata.name(i, "OTHER").split()[0] for i in lacking}))
-        _warn(f"Figures lack {names} letters; install fonts-noto-cjk or fonts-noto-core.")
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # matplotlib warns of each letter
-    for text in texts if len(families) > 1 else ():
-        text.set_fontfamily(families)
-
-
-@cache
-def _letters_of(path: str) -> frozenset[str]:
-    """Characters that matplotlib can draw with a font; an empty set for a font of bitmaps."""
-    try:
-        font = FT2Font(path)
-    except (OSError, RuntimeError):  # the file cannot be read
-        return frozenset()
-    return frozenset(map(chr, font.get_charmap())) if font.scalable else frozenset()
-
-
 def styled() -> AbstractContextManager[None]:
     """Context with the style of all figures; it ignores a user's own matplotlib style."""
     return matplotlib.style.context(RC, after_reset=True)
@@ -274,9 +244,8 @@ def render(
     In an SVG, every id begins with ``prefix``, so that the ids of several SVGs in a page differ.
     """
     images = {}
-    with styled():
+    with styled(), warnings.catch_warnings(record=True, action="default") as caught:
         figure = lay_out()
-        find_fonts(figure)
         if engine := figure.get_layout_engine():
             engine.execute(figure)  # lay out once, not for each form
             figure.set_layout_engine(None)
@@ -284,6 +253,8 @@ def render(
             stream = io.BytesIO()
             figure.savefig(stream, format=form, metadata=METADATA.get(form))
             images[form] = stream.getvalue()
+    if any(" missing from font" in str(one.message) for one in caught):
+        _warn("Figures lack letters; install fonts-noto-cjk or fonts-noto-core.")
     if "svg" in images:
         images["svg"] = _for_pages(images["svg"], prefix)
     return images
@@ -291,8 +262,8 @@ def render(
 
 def _for_pages(image: bytes, prefix: str) -> bytes:
     """Return the SVG with usual fonts, ids of its own, and a dark scheme."""
-    families = re.sub(rb"(font-family: [^;]*)", rb"\1, Verdana, sans-serif", image)
-    svg = re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', prefix, families.decode())
+    svg = re.sub("(font-family: '[^']*')[^;]*", r"\1, Verdana, sans-serif", image.decode())
+    svg = re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', prefix, svg)
     svg = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", svg)  # not allowed in XML
     # The SVG also keeps its light colours, for programs that ignore these rules.
     rules = [

@@ -224,7 +224,7 @@ class EvaluateConfig(TranslatorSettings):
 class CompareConfig:
     """Settings of ``compare``: several evaluations of one test set, side by side."""
 
-    evaluations: list[Place]
+    evaluations: Annotated[list[Place], MinLen(1)]
     """Evaluation folders, or run folders, or patterns such as outputs/mine/*/seed-*; scores are
     averaged over the seeds of a system."""
     output: Place

@@ -21,9 +21,9 @@ from seq2seq.evaluation.folder import COUNTS, SCORES, find_evaluations, read_eva
 from seq2seq.files import parse_object, write_json, write_whole
 from seq2seq.report import tables
 from seq2seq.report.figures import attention_figure, learning_curves, length_figure
-from seq2seq.report.findings import conclusion
 from seq2seq.report.live import live_page
 from seq2seq.report.page import render_page
+from seq2seq.report.tables import conclusion
 from seq2seq.report.training_runs import TrainingRun, training_notes, training_runs, training_table
 
 log = logging.getLogger(__name__)
@@ -79,8 +79,6 @@ def compare(config: CompareConfig) -> Comparison:
 
 def _compared(config: CompareConfig) -> Comparison:
     """Read the evaluations, name them by their labels, and compare them."""
-    if not config.evaluations:
-        raise UserError("evaluations is empty; set evaluations=[first/folder,second/folder].")
     folders = [
         path
         for name in config.evaluations

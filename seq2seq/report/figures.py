@@ -27,8 +27,7 @@ from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.scores import bleu, bleu_counts
 from seq2seq.evaluation.translations import AttentionMap
-from seq2seq.report.findings import conclusion
-from seq2seq.report.tables import title
+from seq2seq.report.tables import conclusion, title
 from seq2seq.report.training_runs import TrainingRun
 
 HEIGHT = 5.4

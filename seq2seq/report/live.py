@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int8
 from torch import Tensor
@@ -60,9 +61,13 @@ def render_live(
     systems: Sequence[dict[str, Any]], languages: tuple[str, str], ready: Sequence[dict[str, Any]]
 ) -> bytes:
     """Render the page; each system has a name, two colours (light, dark) and a packed model."""
-    source, target = languages
-    content = {"source": source, "target": target, "characters": unspaced(target)}
-    content |= {"systems": systems, "ready": ready}
+    content = {
+        "source": languages[0],
+        "target": languages[1],
+        "characters": unspaced(languages[1]),
+        "systems": systems,
+        "ready": ready,
+    }
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     html = TEMPLATE.read_text(encoding="utf-8")
     # No text may end the script that holds it; a lone surrogate must not stop the page.
@@ -89,15 +94,15 @@ def ready_sentences(
     a fixed context begins to be too small.
     """
     lengths = source_lengths(sources, config.unit)
-    groups: dict[int, dict[str, Any]] = {}
+    groups: dict[str, dict[str, Any]] = {}
     first, second, *longer = replace(config, length_buckets=None).edges
     for length in (first, (first + second) // 2, second, *longer):
-        near = [line for line in range(len(sources)) if abs(lengths[line] - length) <= length // 10]
-        lines = sorted(near, key=lambda line: (abs(lengths[line] - length), line))[:EACH]
-        pairs = [{"source": sources[i], "reference": references[i]} for i in lines]
-        for line in lines[:1]:
-            group = {"length": f"{lengths[line]} {config.unit}", "pairs": pairs}
-            groups.setdefault(int(lengths[line]), group)
+        near = np.argsort(abs(lengths - length), kind="stable")[:EACH]
+        lines = [line for line in near.tolist() if abs(lengths[line] - length) <= length // 10]
+        if lines:
+            pairs = [{"source": sources[i], "reference": references[i]} for i in lines]
+            label = f"{lengths[lines[0]]} {config.unit}"
+            groups.setdefault(label, {"length": label, "pairs": pairs})
     return list(groups.values())
 
 

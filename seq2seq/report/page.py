@@ -26,9 +26,8 @@ from seq2seq.evaluation.references import draw_maps
 from seq2seq.evaluation.scores import sentence_bleu, source_lengths
 from seq2seq.evaluation.translations import AttentionMap
 from seq2seq.report.figures import length_figure
-from seq2seq.report.findings import conclusion
 from seq2seq.report.live import evaluated_checkpoint
-from seq2seq.report.tables import Table, heading, score_text, with_interval
+from seq2seq.report.tables import Table, conclusion, heading, score_text, with_interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
 EACH = 3

@@ -12,10 +12,10 @@ from seq2seq.config import TrainConfig
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.invocation import command_of
-from seq2seq.report.findings import conclusion
 from seq2seq.report.tables import (
     DAGGER,
     by_length,
+    conclusion,
     counts,
     gap_cells,
     markdown_table,
@@ -37,10 +37,6 @@ def plan(runs: Sequence[TrainConfig], searches: list[str], tests: list[str]) -> 
     done = {name: folder.record() for name, folder in folders.items() if folder.finished}
     seconds = [record.progress.seconds for record in done.values()]
     left = [name for name in folders if name not in done]
-    limits = dict.fromkeys(
-        f"max_updates={end.max_updates:,}" if end.max_updates else f"max_epochs={end.max_epochs:,}"
-        for end in (run.training for run in runs)
-    )
     time = "known once training starts: see its progress bar or log"
     if seconds:
         minutes = math.ceil(fmean(seconds) * len(left) / 60)
@@ -53,7 +49,7 @@ def plan(runs: Sequence[TrainConfig], searches: list[str], tests: list[str]) -> 
         f"  to train: {'; '.join(left) or 'none'}",
     ]
     if left:
-        lines += [f"  until: {' or '.join(limits)}", f"  time: {time}"]
+        lines.append(f"  time: {time}")
     return "\n".join(lines)
 
 

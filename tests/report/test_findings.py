@@ -11,9 +11,9 @@ from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.significance import Interval
 from seq2seq.report.figures import length_figure
-from seq2seq.report.findings import conclusion
 from seq2seq.report.tables import (
     bleu_table,
+    conclusion,
     evaluation_table,
     growth_table,
     half_length_table,

@@ -23,9 +23,8 @@ from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.references import draw_maps
 from seq2seq.evaluation.translations import Translations
-from seq2seq.report.findings import conclusion
 from seq2seq.report.page import examples, runs_of_words
-from seq2seq.report.tables import score_text, with_interval
+from seq2seq.report.tables import conclusion, score_text, with_interval
 
 VOID = {"meta", "link", "br", "input", "img"}
 

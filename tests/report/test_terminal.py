@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from seq2seq.evaluation.folder import GIVEN
-from seq2seq.report.findings import conclusion
-from seq2seq.report.tables import with_interval
+from seq2seq.report.tables import conclusion, with_interval
 from seq2seq.report.terminal import WIDTH, summary
 
 
