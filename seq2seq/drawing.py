@@ -34,14 +34,12 @@ GROUND, INK, FAINT, GRID = "#FFFFFF", "#222222", "#6B6B6B", "#E3E3E3"
 ATTENDS = {"#0072B2": "#56B4E9", "#009E73": "#35C79B", "#5F5BC0": "#A9A5F2", "#3F8F3F": "#8FD18F"}
 DOES_NOT = {"#D55E00": "#F58A3C", "#B8558F": "#E39AC4", "#8A6A00": "#E6B800", "#A83232": "#F08080"}
 """Colours of systems with attention (cold) and without (warm): in a light scheme -> in a dark one.
-
-The first colour of each group is from Okabe and Ito's palette, which colour-blind readers can
-tell apart."""
+The first of each group is from Okabe and Ito's palette, which colour-blind readers can tell apart.
+"""
 DARK = {GROUND: "#14161A", INK: "#ECECEC", FAINT: "#A3A8AF", GRID: "#33373E", **ATTENDS, **DOES_NOT}
 """Colour of an SVG in a light scheme -> its colour in a dark scheme."""
 WITHOUT_ATTENTION = ("fixed", "init_only", "none", "uniform")
-"""Attention kinds with one context for all steps; figures draw them as systems without attention.
-"""
+"""Attention kinds with one context for all steps, drawn as systems without attention."""
 LineStyle = Literal["-"] | tuple[float, tuple[float, ...]]
 """Line of matplotlib: solid, or an offset and the lengths of dashes and gaps in turn."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -88,9 +86,7 @@ METADATA = {
 }
 """Form of a figure -> metadata that would differ from one day or version to the next."""
 ZONE = "length-"
-"""Start of the id of the invisible area over a length bucket in an SVG.
-
-The id ends with the number of the bucket, counted from 0."""
+"""Start of the id of the area over a length bucket in an SVG; its number, from 0, is the rest."""
 
 
 class Style(NamedTuple):
@@ -104,10 +100,8 @@ class Style(NamedTuple):
 def styles(configs: Sequence[Mapping[str, Any] | None]) -> list[Style]:
     """Choose the style of the system of each config.
 
-    The colour shows whether a system has attention. Where a config is None, position decides: the
-    second, fourth, ... system gets a colour of systems with attention. Systems that differ in
-    ``corpus.train_max_words`` have different dashes, and for each value of this setting the colours
-    start again. Markers differ, too, because colours are lost in grey print.
+    The colour shows attention (if a config is None, every second system has it), the dashes show
+    different ``corpus.train_max_words``. Markers differ because colours are lost in grey print.
     """
     settings = [flatten(dict(config or {})) for config in configs]
     known = [one.get("corpus.train_max_words") for one in settings]
@@ -131,8 +125,7 @@ def new_figure(
 ) -> Figure:
     """Create a figure with its heading; matplotlib lays out what is drawn on it.
 
-    The figure is ``height`` inches high, more if title, subtitle or note need several lines, and
-    0.8 inches less without a title.
+    ``height`` is in inches; several lines of text add to it, and no title takes 0.8 from it.
     """
     width, sizes = (NARROW, (13, 10, 9)) if narrow else (WIDTH, (16, 11, 9))
     texts = [
@@ -164,8 +157,7 @@ def draw_line(
 ) -> None:
     """Draw a line through the ``values`` that are not None; points marked ``few`` are hollow.
 
-    ``band`` has the lower and the upper ends of intervals. ``places`` are the x coordinates, which
-    are 0, 1, 2, ... by default.
+    ``band`` has lower and upper ends of intervals; ``places`` are x, by default 0, 1, 2, ...
     """
     heights, across = np.array(values, dtype=float), np.array(places or range(len(values)))
     known = ~np.isnan(heights)
@@ -216,10 +208,7 @@ def short(word: str) -> str:
 
 
 def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
-    """Draw a legend: the lines of ``axes``, sorted by falling final value, then the lines ``more``.
-
-    The legend is next to the axes; in a narrow figure, it is above the axes.
-    """
+    """Draw a legend: the lines of ``axes`` by falling final value, then the lines ``more``."""
     narrow = figure.get_figwidth() == NARROW
     named = {str(line.get_label()): line for line in axes.lines}
     lines = sorted(named.values(), key=lambda line: -np.asarray(line.get_ydata())[-1])
@@ -239,10 +228,7 @@ def styled() -> AbstractContextManager[None]:
 def render(
     lay_out: Callable[[], Figure], prefix: str = "", forms: Sequence[str] = ("svg",)
 ) -> dict[str, bytes]:
-    """Return the figure of ``lay_out`` in each of ``forms``.
-
-    In an SVG, every id begins with ``prefix``, so that the ids of several SVGs in a page differ.
-    """
+    """Return the figure in each of ``forms``; every id of an SVG begins with ``prefix``."""
     images = {}
     with styled(), warnings.catch_warnings(record=True, action="default") as caught:
         figure = lay_out()

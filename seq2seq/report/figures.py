@@ -101,10 +101,8 @@ def label_lengths(axes: Axes, rows: Sequence[ScoreRow], unit: str, count: bool =
 
 
 def choose_maps(evaluation: Evaluation) -> list[AttentionMap]:
-    """Choose the attention maps of the lines that the setting ``maps`` names.
-
-    If none of these lines has a map, choose a few maps of readable size, from small to large, or
-    the smallest map if none is readable.
+    """Choose the maps of the lines that the setting ``maps`` names, or else a few readable ones,
+    from small to large, or else the smallest one.
     """
     maps, asked = evaluation.texts.maps, evaluation.record.maps
     if chosen := [drawn for drawn in maps if drawn.line + 1 in asked]:
@@ -140,10 +138,7 @@ def attention_figure(system: System, colour: str) -> Figure:
 
 
 def learning_curves(runs: Sequence[TrainingRun]) -> Figure:
-    """Draw dev loss and BLEU by updates, and each system's BLEU at a few lengths if measured.
-
-    At least one run must have a validation.
-    """
+    """Draw dev loss and BLEU by updates, and each system's BLEU at a few lengths if measured."""
     runs = [run for run in runs if run.validations]
     configs = {run.record.system: run.config for run in runs}
     style_of = dict(zip(configs, styles(list(configs.values())), strict=True))

@@ -1,8 +1,4 @@
-"""The live page: small models of a comparison, in one HTML file, translate what the user types.
-
-A model in the page has matrices of 8-bit numbers and the vocabularies of both sides. The page's own
-script runs the model, see ``live.html``; :func:`obstacle` names what the script cannot run.
-"""
+"""The live page: one HTML file whose script runs small models on what the user types."""
 
 import base64
 import json
@@ -123,12 +119,11 @@ def obstacle(checkpoint: Checkpoint) -> str | None:
 
 
 def packed(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Pack a model as JSON; :func:`obstacle` must return None for the model.
+    """Pack a model that has no :func:`obstacle` as JSON.
 
-    ``weights`` maps a name to rows, columns and bytes. A matrix has a float32 step for each row,
-    then an int8 number for each weight; the weight is this number times the step of its row. A
-    vector has 0 columns and float32 numbers. The bytes are in URL-safe base64, without "/", so that
-    they never look like a path.
+    ``weights`` maps a name to rows, columns and bytes in URL-safe base64, which never look like a
+    path. A matrix has a float32 step for each row, then an int8 number for each weight, which is
+    this number times the step of its row. A vector has 0 columns and float32 numbers.
     """
     weights: dict[str, tuple[int, int, str]] = {}
     for name, parameter in checkpoint.model.named_parameters():

@@ -41,10 +41,9 @@ def render_page(
     notes: Sequence[str],
     live: bool = False,
 ) -> bytes:
-    """Render the page; equal content makes equal bytes.
+    """Render the page; equal content makes equal bytes. With ``live``, it links to live.html.
 
-    ``figures`` are title -> SVG, besides BLEU by length, which the page draws itself; ``notes`` are
-    Markdown. With ``live``, the page links to live.html in the same folder.
+    ``figures`` are title -> SVG, besides BLEU by length, which the page draws itself.
     """
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
@@ -108,10 +107,9 @@ class Example:
 def examples(comparison: Comparison) -> list[Example]:
     """Choose sentences of every bucket, short ones first.
 
-    A few are chosen by the sources alone, the others by sentence BLEU: the sentences on which the
-    first system with a baseline gains most over its baseline, those on which it loses most, and the
-    median. Without a baseline, these are the best, worst and median sentences of the first system.
-    Of two middle sentences, the median is the lower one. Ties are in the order of lines.
+    A few are chosen by the sources alone, the others by sentence BLEU: where the first system with
+    a baseline gains most over it, where it loses most, and the (lower) median. Without a baseline,
+    these are the best, worst and median sentences of the first system.
     """
     texts, settings = comparison.systems[0].first.texts, comparison.settings
     said = {system.name: system.first.texts.hypotheses for system in comparison.systems}
@@ -168,8 +166,7 @@ def runs_of_words(
 ) -> list[tuple[list[str], list[str]]]:
     """Split the hypothesis into runs of words, each paired with a run of the closest reference.
 
-    The runs of a pair are equal where the hypothesis is right. One run is empty where words are
-    missing or added. With the ``unit`` characters, the runs consist of characters, but no spaces.
+    Both are equal where the hypothesis is right; one is empty where words are missing or added.
     """
     texts = [text.split() for text in (hypothesis, *references)]
     written, *meanings = texts if unit == "words" else [[*"".join(words)] for words in texts]
@@ -179,11 +176,7 @@ def runs_of_words(
 
 
 def _packed_maps(comparison: Comparison, lines: Sequence[int]) -> str:
-    """Pack the attention maps of ``lines`` as deflated JSON in base64; "" if there are none.
-
-    For each line (from 1) and each index of a system, the JSON has the words of the source, the
-    words of the translation, and the weights in hundredths.
-    """
+    """Pack maps as deflated JSON in base64: line (from 1) -> system -> words, words, hundredths."""
     by_line: dict[int, dict[int, list[Any]]] = {}
     known = [_maps_of(system.first, {*lines}) for system in comparison.systems]
     for line, (place, maps) in product(lines, enumerate(known)):

@@ -323,11 +323,8 @@ def interval_text(interval: Interval, digits: int = 1) -> str:
 
 
 def p_text(p: float, trials: int) -> str:
-    """Format a p-value; the smallest one that the trials allow is rounded up, with ``≤``.
-
-    Below 0.0005, three decimals would read as 0, so one significant digit is shown.
-    """
-    digits = 3 if p >= 0.0005 else -math.floor(math.log10(p))
+    """Format a p-value; the smallest one that the trials allow is rounded up, with ``≤``."""
+    digits = 3 if p >= 0.0005 else -math.floor(math.log10(p))  # three would read as 0
     smallest = p < 1.5 / (trials + 1)
     if smallest:
         p = math.ceil(round(p * 10**digits, 6)) / 10**digits
