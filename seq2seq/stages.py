@@ -38,9 +38,9 @@ def train(config: TrainConfig) -> None:
 def reproduce(config: ReproduceConfig, runs: list[TrainConfig]) -> None:
     """Train, evaluate and compare all systems of an experiment, or resume this work."""
     from seq2seq.experiment import reproduce_runs
-    from seq2seq.report.terminal import show
+    from seq2seq.report.terminal import summary
 
-    show(reproduce_runs(config, runs))
+    print(summary(reproduce_runs(config, runs)))
 
 
 def translate(config: TranslateConfig) -> None:
@@ -72,9 +72,9 @@ def evaluate(config: EvaluateConfig) -> None:
 def compare(config: CompareConfig) -> None:
     """Compare several evaluations of one test set: table, figures, significance."""
     from seq2seq.report.compare import compare
-    from seq2seq.report.terminal import show
+    from seq2seq.report.terminal import summary
 
-    show({config.output: compare(config)})
+    print(summary({config.output: compare(config)}))
 
 
 STAGES = {one.__name__: one for one in (prepare, train, reproduce, translate, evaluate, compare)}

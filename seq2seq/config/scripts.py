@@ -198,7 +198,7 @@ class EvaluateConfig(TranslatorSettings):
 class CompareConfig:
     """Settings of ``compare``: several evaluations of one test set, side by side."""
 
-    evaluations: list[Place]
+    evaluations: Annotated[list[Place], MinLen(1)]
     """Evaluation folders, or run folders, or patterns such as outputs/mine/*/seed-*; scores are
     averaged over the seeds of a system."""
     output: Place
@@ -210,9 +210,5 @@ class CompareConfig:
     baselines: dict[str, str] = field(default_factory=dict)
     """System -> the system to compare it with instead of ``baseline``. A baseline has
     no baseline of its own unless it is listed here."""
-    training_text: Place | None = None
-    """File of the target side of the training text. With it, ``compare`` also groups the content
-    words of the references by their count in this text, and reports what fraction of each group the
-    translations contain."""
     labels: dict[str, str] = field(default_factory=dict)
     """System -> its name in tables and figures."""

@@ -31,7 +31,6 @@ from seq2seq.evaluation.significance import (
     half_length,
 )
 from seq2seq.evaluation.translations import Counts
-from seq2seq.looks import Look, looks
 from seq2seq.record import WHEREABOUTS, EvaluationRecord
 
 NOT_COMPARED = {"name", "baseline", "system", "seed", "data", "output", "evaluation"}
@@ -126,9 +125,9 @@ class Comparison:
         return self.settings.tokenize in UNSPACED or any(map(unspaced, targets))
 
     @property
-    def looks(self) -> list[Look]:
-        """Colour, line and marker of each system in figures and pages."""
-        return looks([system.first.record.config for system in self.systems])
+    def configs(self) -> list[dict[str, Any] | None]:
+        """Config of the first model of each system."""
+        return [system.first.record.config for system in self.systems]
 
     @property
     def members(self) -> list[Bool[np.ndarray, "N"]]:

@@ -13,7 +13,7 @@ from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.decoding.translator import Translator
 from seq2seq.model.translation import TranslationModel
-from seq2seq.report.live.contents import rounded
+from seq2seq.report.live import rounded
 
 ENGLISH = ["the", "old", "man", "sees", "dog", "Paris", ",", ".", "ß", "</script>", "isn't", "a"]
 GERMAN = ["der", "alte", "Mann", "sieht", "den", "Hund", ",", ".", "<b>", "&amp;", "über", "ein"]
