@@ -185,8 +185,9 @@ def load_optimizer(
     folder: Path, optimizer: torch.optim.Optimizer, unaveraged: Sequence[Tensor] = ()
 ) -> None:
     """Load a checkpoint into ``optimizer``, its weights before averaging into ``unaveraged``."""
-    _verify(folder, OPTIMIZER, *[UNAVERAGED] * bool(unaveraged))
+    _verify(folder, OPTIMIZER)
     if unaveraged:
+        _verify(folder, UNAVERAGED)
         weights = load_file(folder / UNAVERAGED)
         for place, tensor in enumerate(unaveraged):
             tensor.copy_(weights[str(place)])

@@ -10,6 +10,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import seq2seq
 from seq2seq.config import require_choice
@@ -37,6 +38,9 @@ def main() -> None:
 
 def launch(name: str) -> None:
     """Run the stage ``name`` with the settings that ``sys.argv`` gives it."""
+    # The shell may have closed a standard stream; no later file may take its number.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a scheduler's locale may lack some characters
             stream.reconfigure(errors="replace")

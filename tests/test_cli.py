@@ -199,6 +199,33 @@ def test_what_stops_a_script_becomes_one_line_and_a_status(error, status):
         assert "\n" not in stop.value.code
 
 
+STAGE = """
+import os, sys
+from cli import launch
+from seq2seq.config import TrainConfig
+from seq2seq.stages import STAGES
+def stage(config: TrainConfig):
+    with open("file", "x"):
+        os.write(1, b"said, ")  # as libraries in C do
+        os.write(2, b"logged, ")
+        print("said")
+        sys.stderr.write("logged")
+STAGES["prepare"] = stage
+launch("prepare")
+"""
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-"])
+def test_a_stream_that_the_shell_has_closed_stops_no_script(tmp_path, closed):
+    """And what goes there comes into no file that is opened later."""
+    (tmp_path / "script.py").write_text(STAGE)
+    command = ["bash", "-c", f"{sys.executable} script.py {closed}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=PATHS)
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout, done.stderr) in ((b"said, said\n", b""), (b"", b"logged, logged"))
+    assert (tmp_path / "file").read_text() == ""
+
+
 WORK = """
 import sys, tempfile, time
 from seq2seq.command import exit_status

@@ -126,7 +126,7 @@ def _typed(prompt: str) -> Iterator[str]:
 @contextlib.contextmanager
 def _open_output(file: str) -> Iterator[Callable[[str], object]]:
     """Open an output; yield the function that writes a line."""
-    if file != "-":
+    if file not in ("-", "/dev/stdout"):  # a writer would replace the file behind it
         with LineWriter(Path(file)) as writer:
             yield writer.write
         return
