@@ -62,6 +62,7 @@ class Decoder(nn.Module, ABC):
     LSTM, and the word also enters the readout."""
     fast = False
     """Whether this is the equivalent in :mod:`seq2seq.model.fast`."""
+    cell = staticmethod(lstm_cell)
 
     def __init__(
         self, model: ModelConfig, attention: Attention, summary_size: int, context_size: int
@@ -140,15 +141,6 @@ class Decoder(nn.Module, ABC):
         """Context and weights of one step."""
         context, weights = self.attention(query, source, state)
         return context, weights
-
-    def cell(
-        self,
-        before: Float[Tensor, "R H"],
-        product: Float[Tensor, "R G"],
-        word: Float[Tensor, "R G"] | None,
-    ) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
-        """Hidden state and cell state of one layer after one step."""
-        return lstm_cell(before, product, word)
 
     def lstm(
         self, word: TargetInputs, entering: Float[Tensor, "R X"], state: DecoderState
