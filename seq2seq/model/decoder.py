@@ -62,7 +62,6 @@ class Decoder(nn.Module, ABC):
     LSTM, and the word also enters the readout."""
     fast = False
     """Whether this is the equivalent in :mod:`seq2seq.model.fast`."""
-    cell = staticmethod(lstm_cell)
 
     def __init__(
         self, model: ModelConfig, attention: Attention, summary_size: int, context_size: int
@@ -141,6 +140,9 @@ class Decoder(nn.Module, ABC):
         """Context and weights of one step."""
         context, weights = self.attention(query, source, state)
         return context, weights
+
+    cell = staticmethod(lstm_cell)
+    """Hidden state and cell state of one layer after one step."""
 
     def lstm(
         self, word: TargetInputs, entering: Float[Tensor, "R X"], state: DecoderState

@@ -29,7 +29,7 @@ from seq2seq.device import (
 from seq2seq.distributed import SINGLE, ProcessGroup, process_group
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, Interruption
-from seq2seq.model.fast import recurrence
+from seq2seq.model.fast import describe
 from seq2seq.model.fast.operations import choose_operations
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress, TrainingRecord, earlier_commits, environment_record
@@ -158,8 +158,7 @@ class Trainer:
             f"{left_out(self.data, 'valid')}), {self._epoch_length} updates an epoch, "
             f"{self.record.precision} on {self.device}, into {self.folder.path}"
         )
-        path, language = recurrence(self.model.decoder), self.conditions["kernels"]
-        log.info(f"recurrence: {path}, kernels: {language}")
+        log.info(describe(self.model.decoder, self.device, self.precision))
         advise(self.config, self.data)
         self._saved = self._returned = time.monotonic()
         self._started = self._saved - self.progress.seconds  # with the time before a resume

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
+from seq2seq.model.attention import Attention
 from seq2seq.model.attention.additive import AdditiveAttention
 from seq2seq.model.attention.controls import ConstantContext
 from seq2seq.model.attention.dot_product import DotAttention
@@ -39,6 +40,11 @@ def fast_cell(
     return narrow, after
 
 
+def has_score_of(attention: Attention, *kinds: type[Attention]) -> bool:
+    """Whether the attention computes its score and context as one of ``kinds`` does."""
+    return type(attention).forward in [kind.forward for kind in kinds]
+
+
 class FastDecoder(Decoder):
     """Decodes a whole target by one operation, if it can; else by steps, faster in search."""
 
@@ -55,9 +61,8 @@ class FastDecoder(Decoder):
             return None if self.feed_size else self.states_before_attention
         if isinstance(self.attention, ConstantContext):
             return self.constant_context
-        known = AdditiveAttention.forward, DotAttention.forward
-        scanned = self.layers == 1 and type(self.attention).forward in known
-        return self.attention_before_states if scanned else None
+        known = has_score_of(self.attention, AdditiveAttention, DotAttention)
+        return self.attention_before_states if known and self.layers == 1 else None
 
     def forward(
         self, embedded: Float[Tensor, "B T E"], source: Source
@@ -71,7 +76,7 @@ class FastDecoder(Decoder):
         """Bahdanau's order, with an additive or dot score."""
         attention: Any = self.attention
         state = self.init_state(source)
-        to_query = None if attention.query is None else attention.query.weight
+        to_query = getattr(attention.query, "weight", None)
         query = words.new_zeros(()).expand(*words.shape[:2], source.keys.shape[2])
         if attention.word_query is not None:
             weight = attention.word_query.weight * self.word_scale
@@ -95,7 +100,7 @@ class FastDecoder(Decoder):
     def states_before_attention(self, words: Float[Tensor, "T B E"], source: Source) -> Steps:
         """Luong's order: first all states, then all attention."""
         hidden = self.states(self.input_gates(words), self.init_state(source))
-        if type(self.attention).forward is DotAttention.forward:
+        if has_score_of(self.attention, DotAttention):
             # All steps in one call: each is like a hypothesis of its sentence.
             rows = hidden.flatten(0, 1)
             made = self.attention(rows, source, rows[:, :0])
@@ -123,10 +128,9 @@ class FastDecoder(Decoder):
     ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
         """In search, additive attention is two operations, and the context has autocast's type."""
         attention: Any = self.attention
-        additive = type(attention).forward is AdditiveAttention.forward
-        if torch.is_grad_enabled() or not additive:
+        if torch.is_grad_enabled() or not has_score_of(attention, AdditiveAttention):
             return super().attend(query, source, state)
-        projected = attention.query(query)
+        projected = functional.linear(query, attention.query.weight)
         wide = to_float32(projected)
         weights = wide.new_empty(len(wide), source.mask.shape[1])
         context = wide.new_empty(len(wide), source.annotations.shape[2])
@@ -152,6 +156,7 @@ EQUIVALENTS: dict[type[Decoder], type[FastDecoder]] = {
 }
 
 
-def recurrence(decoder: Decoder) -> str:
-    """How training computes the recurrence: fast (by one operation) | reference (step by step)."""
-    return "fast" if isinstance(decoder, FastDecoder) and decoder.scan else "reference"
+def describe(decoder: Decoder, device: torch.device, precision: torch.dtype) -> str:
+    """How a training computes the recurrence, for its log: fast (one operation) or by steps."""
+    path = "fast" if isinstance(decoder, FastDecoder) and decoder.scan else "reference"
+    return f"recurrence: {path}, kernels: {choose_operations(device, precision).name}"

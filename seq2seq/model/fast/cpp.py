@@ -40,8 +40,7 @@ class CppOperations(Operations):
         self._call("cell", *sizes, *dense(*others), narrow, narrow.stride(0))
 
     def cell_backward(self, *arrays: Tensor) -> None:
-        sizes = arrays[-1].element_size(), *arrays[1].shape
-        self._call("cell_backward", *sizes, *dense(*arrays))
+        self._call("cell_backward", arrays[-1].element_size(), *arrays[1].shape, *dense(*arrays))
 
     def attend(self, weights: Tensor, annotations: Tensor, context: Tensor, narrow: Tensor) -> None:
         sizes = narrow.element_size(), len(weights), *annotations.shape
@@ -58,15 +57,8 @@ class CppOperations(Operations):
     def scores_backward(self, *arrays: Any) -> None:
         self._call("additive_scores_backward", *arrays[0].shape, *dense(*arrays))
 
-    def softmax_loss(
-        self,
-        logits: Tensor,
-        bias: Tensor,
-        targets: Tensor,
-        smoothing: float,
-        scale: float | Tensor,
-        d_bias: Tensor | None,
-    ) -> Tensor:
+    def softmax_loss(self, *arguments: Any) -> Tensor:
+        logits, bias, targets, smoothing, scale, d_bias = arguments
         rows, words = logits.shape
         if rows and not 0 <= int(targets.min()) <= int(targets.max()) < words:
             raise IndexError(f"a target lies outside the vocabulary of {words} pieces")

@@ -34,14 +34,12 @@ def tanh(x):
 
 @triton.jit
 def gate(inputs, product, place, ok):
-    """Sum of the two narrow parts of a gate, before its non-linearity."""
     part = tl.load(inputs + place, mask=ok, other=0.0).to(tl.float32)
     return part + tl.load(product + place, mask=ok, other=0.0).to(tl.float32)
 
 
 @triton.jit
 def cell(inputs, product, before, gates, after, hidden, narrow, narrow_stride, width):
-    """Compute gates, cell and hidden state for a block of hidden units of sentence b."""
     b = tl.program_id(0)
     j = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
     ok = j < width
@@ -63,7 +61,6 @@ def cell(inputs, product, before, gates, after, hidden, narrow, narrow_stride, w
 
 @triton.jit
 def cell_backward(gates, before, after, d_hidden, d_cell, d_gates, width):
-    """For a block of units, write ``d_gates``; replace ``d_cell`` by the gradient of ``before``."""
     b = tl.program_id(0)
     j = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
     ok = j < width
@@ -157,7 +154,6 @@ def softmax_backward(weights, d_scores, positions):
 
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["real", "scores"])
 def additive_scores(keys, query, vector, real, scores, hypotheses, positions, width):
-    """Compute the scores of one query at a block of source positions; padding gets -inf."""
     b = tl.program_id(0).to(tl.int64)
     s = tl.program_id(1) * SHORT + tl.arange(0, SHORT)
     source = b // hypotheses * positions + s
@@ -178,7 +174,6 @@ def additive_scores(keys, query, vector, real, scores, hypotheses, positions, wi
 def additive_scores_backward(
     keys, query, vector, d_scores, d_query, d_keys, d_vector, positions, width
 ):
-    """Write d_query, add to d_keys and d_vector, for a block of attention units of sentence b."""
     b = tl.program_id(0).to(tl.int64)
     a = tl.program_id(1) * NARROW + tl.arange(0, NARROW)
     ok = a < width

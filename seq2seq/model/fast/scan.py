@@ -57,8 +57,7 @@ def attention_scan(
     product. The returned weights carry no gradient.
     """
     attention = source.annotations, source.mask, source.keys, queries, to_query, vector
-    hidden, contexts, weights = _Scan.apply(gates, hidden, cell, weight, *attention)
-    return hidden, contexts, weights
+    return _Scan.apply(gates, hidden, cell, weight, *attention)
 
 
 def lstm_scan(
@@ -68,8 +67,7 @@ def lstm_scan(
     weight: Float[Tensor, "G H"],
 ) -> Float[Tensor, "T B H"]:
     """Hidden states s_1 ... s_T of an LSTM; ``gates`` holds the term of its inputs, W_x x + b."""
-    states: Tensor = _Scan.apply(gates, hidden, cell, weight)[0]
-    return states
+    return _Scan.apply(gates, hidden, cell, weight)[0]
 
 
 class _Scan(torch.autograd.Function):
@@ -142,12 +140,10 @@ class _Scan(torch.autograd.Function):
             recurrence = d_gates, d_hidden, d_cell, to_gates @ operands
             if not attention:
                 return recurrence
-            d_query_weight = None
-            if query_weight is not None:
-                d_query_weight = d_queries.flatten(0, 1).t() @ operands[:, -size:]
             d_annotations = torch.bmm(weights.permute(1, 2, 0), d_contexts.transpose(0, 1))
-            parts = d_annotations, None, d_keys, d_queries, d_query_weight
-            if vector is None:
-                return *recurrence, *parts, None
-            d_keys *= vector
-            return *recurrence, *parts, d_vector.sum(dim=0)
+            queried = d_queries.flatten(0, 1).t()
+            d_query_weight = None if query_weight is None else queried @ operands[:, -size:]
+            if vector is not None:
+                d_keys, d_vector = d_keys.mul_(vector), d_vector.sum(dim=0)
+            scored = d_keys, d_queries, d_query_weight, None if vector is None else d_vector
+            return *recurrence, d_annotations, None, *scored
