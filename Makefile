@@ -23,7 +23,7 @@ SAMPLE := data/europarl-study
 TEXT := corpus.directory=$(SAMPLE)
 GRAMMAR := outputs/quickstart
 
-.PHONY: help install dev reproduce study docs test test-fast lint format clean
+.PHONY: help install dev reproduce study docs test test-all test-fast lint format clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-11s %s\n", $$1, $$2}'
@@ -37,16 +37,16 @@ reproduce: $(STAMP) ## Train both translators (5 to 20 minutes) and compare them
 
 study: $(STAMP) ## Train the study again (37 hours of one core) and write its pages; TEXT=corpus.directory=DIR for its text in DIR
 	test "$(TEXT)" != "corpus.directory=$(SAMPLE)" || $(BIN)/python study/sample.py $(SAMPLE)
-	$(BIN)/python scripts/reproduce.py experiment=opponent $(TEXT)
-	$(BIN)/python scripts/reproduce.py experiment=rate $(TEXT)
-	$(BIN)/python scripts/reproduce.py experiment=width
-	$(BIN)/python scripts/reproduce.py experiment=longer
-	$(BIN)/python scripts/reproduce.py experiment=less_text
+	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=opponent $(TEXT)
+	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=rate $(TEXT)
+	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=width
+	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=longer
+	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=less_text
 	$(BIN)/python study/same_content.py $(EUROPARL)/attention-50/seed-*/evaluations/test-beam5 \
 	  $(EUROPARL)/no-attention-50/seed-*/evaluations/test-beam5
-	$(BIN)/python scripts/reproduce.py experiment=cram
+	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=cram
 	$(BIN)/python study/cram.py $(foreach one,no-attention attention target-only,$(GRAMMAR)/$(one)/seed-1/evaluations/test-greedy)
-	$(BIN)/python scripts/reproduce.py experiment=middle
+	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=middle
 	$(BIN)/python study/middle.py outputs/middle/*/seed-1/evaluations/test-beam5
 	$(BIN)/python study/moment.py
 	for of in $(EUROPARL):test $(EUROPARL):newstest2014 outputs/figure2-rate:test; do \
@@ -61,11 +61,14 @@ docs: $(DOCS) ## Build the pages of docs/ into site/, and check their links
 	$(BIN)/python docs/make_settings.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-test: $(DEV) ## Run all tests
+test-all: $(DEV) ## Run all tests, those of a new edition included
 	$(PYTEST)
 
+test: $(DEV) ## Run the tests that each change must pass
+	$(PYTEST) -m 'not edition'
+
 test-fast: $(DEV) ## Run the tests that take seconds
-	$(PYTEST) -m 'not slow'
+	$(PYTEST) -m 'not edition and not slow'
 
 lint: $(DEV) ## Check style, formatting and types
 	$(BIN)/ruff check .

@@ -34,7 +34,7 @@ from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
 from seq2seq.device import choose_device, choose_precision, keep_freed_memory
 from seq2seq.model.fast import operations
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.graphs import Gradients
+from seq2seq.training.graphs import GradientStep
 from seq2seq.training.optimization import WeightAverage, build_optimizer, clipped_step
 
 log = logging.getLogger(__name__)
@@ -141,7 +141,7 @@ def start(path: str, workload: Workload) -> Training:
     average = WeightAverage(model, settings.optimizer.schedule == "average")
     number = itertools.count(1_000)  # at first, an average costs more time than in most updates
     scale = 1 / len(batch.target_cells)
-    gradients = Gradients(model, device, products, settings.label_smoothing)
+    gradients = GradientStep(model, device, products, settings.label_smoothing)
     recorded = device.type == "cuda" and path not in ("plain", "plain-bf16", "fast-calls")
 
     def choosing() -> AbstractContextManager[object]:
@@ -152,7 +152,7 @@ def start(path: str, workload: Workload) -> Training:
     def update() -> None:  # as Trainer makes one
         choose_precision(precision, device)  # the last path to start would set TF32 for all
         with choosing():
-            add = gradients.add if recorded else gradients.by_calls
+            add = gradients.add if recorded else gradients.add_eagerly
             clipped_step(optimizer, settings.clip_norm, add(batch, scale))
             optimizer.zero_grad(set_to_none=not recorded)
             average.add(next(number))

@@ -5,8 +5,7 @@ import inspect
 from pathlib import Path
 
 from seq2seq import config as schema
-from seq2seq.config.checks import groups, shown
-from seq2seq.config.meanings import meanings
+from seq2seq.config.checks import groups, meanings, shown
 
 HEAD = """\
 # Settings

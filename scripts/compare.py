@@ -2,16 +2,4 @@
 
 from cli import launch
 
-from seq2seq.config import CompareConfig
-
-
-def main(config: CompareConfig) -> None:
-    """Write the comparison and print its summary."""
-    from seq2seq.report.compare import compare
-    from seq2seq.report.terminal import show
-
-    show({config.output: compare(config)})
-
-
-if __name__ == "__main__":
-    launch("compare", main)
+launch("compare")

@@ -24,7 +24,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from seq2seq.config import Natural, Stored, TrainConfig, from_json, read_json
+from seq2seq.config import Natural, Stored, TrainConfig, read_json
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.errors import UserError
 from seq2seq.files import file_digest, read_object, replacing_folder, write_json
@@ -60,8 +60,6 @@ class TrainingState(Stored):
 
     progress: Progress
     metrics: MetricsState
-    conditions: dict[str, str]
-    """Conditions that change the last bits of results, such as the number of threads."""
 
 
 @dataclass(frozen=True)
@@ -204,8 +202,7 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
 
 def read_config(folder: Path) -> TrainConfig:
     """Read the config.json of a checkpoint or run folder."""
-    where = folder / "config.json"
-    return from_json(TrainConfig, read_object(where, REMEDY), str(where))
+    return read_json(folder / "config.json", TrainConfig, REMEDY)
 
 
 def load_optimizer(

@@ -1,23 +1,21 @@
 """One start for the scripts and for the command ``seq2seq``: words in, an exit status out."""
 
-import ast
 import contextlib
-import difflib
 import errno
 import io
 import logging
 import os
 import re
-import runpy
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import seq2seq
+from seq2seq.config import require_choice
 from seq2seq.errors import UserError
 from seq2seq.interruption import STOPS, Interrupted, process_count
+from seq2seq.stages import STAGES
 
 log = logging.getLogger(__name__)
 
@@ -26,30 +24,22 @@ SHARED = ("train", "translate", "evaluate")
 
 
 def main() -> None:
-    """Run the script that the first argument names, like ``python scripts/<name>.py``."""
-    here = Path(__file__).resolve().parent
-    installed = here / "commands"  # pyproject.toml installs the scripts here
-    folder = installed if installed.is_dir() else here.parent / "scripts"
-    scripts = {path.stem: path for path in sorted(folder.glob("*.py")) if path.stem != "cli"}
+    """Run the stage that the first argument names, like ``python scripts/<name>.py``."""
     name, *words = sys.argv[1:] or ["--help"]
     if name in ("--help", "-h"):
         print("seq2seq COMMAND KEY=VALUE ..., for example: seq2seq train system=attention\n")
-        for name, path in scripts.items():
-            print(f"  {name:11}{ast.get_docstring(ast.parse(path.read_text(encoding='utf-8')))}")
+        for name, stage in STAGES.items():
+            print(f"  {name:11}{stage.__doc__}")
         print("\nseq2seq COMMAND --help shows the settings of a command.")
     elif name == "--version":
         print(seq2seq.__version__)
-    elif name not in scripts:
-        near = ", ".join(difflib.get_close_matches(name, scripts, 3, cutoff=0.0))
-        sys.exit(f"error: {name} is not a command; nearest: {near}. See seq2seq --help.")
     else:
-        sys.argv = [str(scripts[name]), *words]
-        sys.path.insert(0, str(folder))
-        runpy.run_path(sys.argv[0], run_name="__main__")
+        sys.argv = [f"{name}.py", *words]
+        launch(name)
 
 
-def launch(name: str, stage: Callable[..., object]) -> None:
-    """Run ``stage`` with what :func:`seq2seq.composition.compose` makes of the command line."""
+def launch(name: str) -> None:
+    """Run the stage ``name`` with the settings that ``sys.argv`` gives it."""
     while (number := os.open(os.devnull, os.O_RDWR)) < 3:
         pass  # the shell may have closed a standard stream; no later file may take its number
     os.close(number)
@@ -59,18 +49,20 @@ def launch(name: str, stage: Callable[..., object]) -> None:
             with contextlib.suppress(OSError):
                 stream.reconfigure(errors="replace")
     with exit_status():
+        require_choice("command", name, STAGES)
         from seq2seq.composition import compose  # imports Hydra
         from seq2seq.help import help_page
 
-        if asked := {"--help", "-h"} & {*sys.argv}:
-            words = [word for word in sys.argv[1:] if word not in (*asked, "all")]
-            about = str(sys.modules["__main__"].__doc__)
-            print(about, help_page(name, words, "all" in sys.argv), sep="\n\n", flush=True)
+        words = sys.argv[1:]
+        if {"--help", "-h"} & {*words}:
+            settings = [word for word in words if word not in ("--help", "-h", "all")]
+            page = help_page(name, settings, "all" in words)
+            print(STAGES[name].__doc__, page, sep="\n\n", flush=True)
             return
         if process_count() > 1 and name not in SHARED:
             raise UserError(f"torchrun cannot divide the work of {name}; start it with python.")
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-        stage(*compose(name, sys.argv[1:]))
+        STAGES[name](*compose(name, words))
 
 
 @contextlib.contextmanager
@@ -93,11 +85,9 @@ def exit_status() -> Iterator[None]:
     except BrokenPipeError:  # the reader of standard output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            sys.exit(f"error: no disk space for {error.filename or 'a file'}; free some space.")
-        if error.filename is None:
+        if error.filename is None and error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        sys.exit(f"error: {error.filename} cannot be used ({error.strerror}).")
+        sys.exit(f"error: {error.filename or 'a file'} cannot be used ({error.strerror}).")
     except (MemoryError, RuntimeError) as error:
         lacking = re.search("allocate memory|out of memory|ALLOC_FAILED", str(error))
         if not lacking and not isinstance(error, MemoryError):

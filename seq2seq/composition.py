@@ -6,7 +6,7 @@ All values stay text until the dataclasses of :mod:`seq2seq.config` decide their
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, asdict, fields, is_dataclass, replace
+from dataclasses import MISSING, asdict, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -21,27 +21,22 @@ from omegaconf.errors import OmegaConfBaseException
 
 from seq2seq import config as schema
 from seq2seq.errors import UserError
+from seq2seq.stages import STAGES
 
 HERE = Path(__file__).resolve().parent
 CONFIGS = next(
     folder / "configs" for folder in (HERE, HERE.parent) if (folder / "configs").is_dir()
 )
 """Folder of the YAML files: in an installed package, or next to the package in the repository."""
-SETTINGS: dict[str, type] = {
-    "prepare": schema.TrainConfig,
-    "train": schema.TrainConfig,
-    "reproduce": schema.ReproduceConfig,
-    "translate": schema.TranslateConfig,
-    "evaluate": schema.EvaluateConfig,
-    "compare": schema.CompareConfig,
-}
-"""Script name -> dataclass of the settings that the script reads."""
+SETTINGS = {name: get_type_hints(stage)["config"] for name, stage in STAGES.items()}
+"""Script -> dataclass of the settings that it reads."""
 GROUPS = ("experiment", "corpus", "tokenization", "model", "decoding")
 """Folders of YAML files; a setting such as model=small chooses one of them."""
-PACKAGES = {"experiment": "_global_"}
-"""Folder -> where Hydra puts its settings, if not under its name."""
 SEVERAL = {"seed": "seeds", "decoding": "beams", "decoding.beam": "beams"}
 """Setting that holds one value in other scripts -> setting of ``reproduce`` that holds a list."""
+
+LEAVE_OUT = ("~systems.", "~baselines.")
+"""Beginnings of words that leave a system out, or its baseline."""
 
 
 def _own_name(directory: str | None) -> str:
@@ -70,27 +65,79 @@ def compose(name: str, words: Iterable[str]) -> tuple[Any, ...]:
     For ``reproduce``, there is also the list of the TrainConfigs of its runs.
     """
     composed, given, _ = read_settings(name, words)
-    if issubclass(SETTINGS[name], schema.TrainConfig):
-        return _experiment(name, composed, schema.flatten(given))
-    return (_build(SETTINGS[name], composed),)
+    if not issubclass(SETTINGS[name], schema.TrainConfig):
+        return (_build(SETTINGS[name], composed),)
+    # 1. Check all values: merging a system could hide an invalid one.
+    config = _build(schema.ReproduceConfig, composed)
+    chosen = config.system
+    if chosen not in config.systems:
+        composed.systems[chosen] = {"model": {"attention": {"kind": chosen}}}
+        config = _build(schema.ReproduceConfig, composed)
+    # 2. Choose the systems.
+    systems = [chosen] if name != "reproduce" else list(config.systems)
+    if name == "reproduce" and "system" in given:
+        config.baseline, config.baselines = given.get("baseline", chosen), {}
+        systems = list(dict.fromkeys([chosen, config.baseline]))
+    # 3. Merge the settings of each.
+    merged = {system: _with_system(composed, system, given) for system in systems}
+    if name != "reproduce":
+        return (_build(schema.TrainConfig, merged[chosen]),)
+    seeds = {system: _build(schema.ReproduceConfig, own).seeds for system, own in merged.items()}
+    runs = [
+        _build(schema.TrainConfig, OmegaConf.merge(merged[system], {"seed": seed}))
+        for seed in dict.fromkeys(seed for own in seeds.values() for seed in own)
+        for system in systems
+        if seed in seeds[system]
+    ]
+    return config, runs
+
+
+def _with_system(composed: DictConfig, system: str, given: dict[str, Any]) -> Any:
+    """Merge a system's settings into the composed config; it may not override those ``given``."""
+    part: Any = OmegaConf.to_container(composed.systems[system])  # ${seed} is that of each run
+    part.pop("label", None)  # a setting of reports, not of runs
+    if "seeds" in given:
+        part.pop("seeds", None)
+    own = schema.flatten(part)
+    for key, value in own.items():
+        if key in given and str(given[key]) != str(value):
+            raise UserError(
+                f"{key}={given[key]} would have no effect: system={system} sets it to {value}; "
+                f"remove this setting, or set systems.{system}.{key}=... instead."
+            )
+    merged: Any = OmegaConf.merge(composed, part, {"system": system})
+    parent = Path(str(OmegaConf.select(merged, "training.init_from"))).expanduser()
+    if (parent / "config.json").is_file():
+        from seq2seq.checkpoint import read_config  # imports torch
+
+        for key, value in schema.flatten(asdict(read_config(parent))).items():
+            set_here = any(f"{key}.".startswith(f"{one}.") for one in (*given, *own))
+            if schema.INHERITED.match(key) and not set_here:
+                OmegaConf.update(merged, key, value)
+    return merged
+
+
+def _build(kind: type, config: Any) -> Any:
+    plain: Any = OmegaConf.to_container(config, resolve=True)
+    if kind is schema.TrainConfig:  # the rest are settings of reproduce
+        plain = {one.name: plain[one.name] for one in fields(kind) if one.name in plain}
+    return schema.check("", plain, kind, strict=False)
 
 
 @_one_sentence()
 def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any], dict[str, list]]:
     """Compose the settings of a script; return them, those of ``words``, and groups' choices."""
-    folders, typed, left_out = [CONFIGS], dict[str, str](), list[str]()
+    folders, typed = [CONFIGS], dict[str, str]()
     names = ["experiment", *schema.setting_names(SETTINGS[name])]
     for word in words:
         key, equals, value = word.partition("=")
         if key == "--config-dir":
-            folders.append(Path(value))
-        elif word.startswith(("~systems.", "~baselines.")):  # leaves one out
-            left_out.append(word.removeprefix("~"))
-        elif not equals or key.startswith("-"):
+            folders.append(Path(value).resolve(strict=True))
+        elif word.startswith(LEAVE_OUT) or (equals and key[:1] not in ("-", "~")):
+            typed[key] = value
+        else:
             near = schema.not_a_key(key.strip("-").replace("-", "_"), names)
             raise UserError(f"{word}: settings are written as key=value, without spaces; {near}")
-        else:
-            typed[key] = value
     choices = _store(_files(folders))
     chosen = {key: value for key, value in typed.items() if key in choices}
     for group, choice in chosen.items():
@@ -104,25 +151,25 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
     usual = defaults(schema.ReproduceConfig if "systems" in composed else SETTINGS[name])
     if "corpus" in composed:
         usual["corpus"] = defaults(schema.CORPORA[composed.corpus.kind])
-    config, given = OmegaConf.merge(usual, composed), dict[str, Any](chosen)
+    config: Any = OmegaConf.merge(usual, composed)
     OmegaConf.set_struct(config, False)
-    for word in left_out:
-        room, _, one = word.partition(".")
-        schema.require_choice(room, one, getattr(config, room))
-        del getattr(config, room)[one]
+    given = dict[str, Any](chosen)
     read = {"systems", *(one.name for one in fields(SETTINGS[name]))}
     for word, text in typed.items():
-        key, (first, *rest) = word.lstrip("+"), word.lstrip("+").split(".")
+        key = word.lstrip("+~")
+        first, _, rest = key.partition(".")
         if name == "reproduce" and key in SEVERAL:
             raise UserError(f"reproduce does not read {key}; set {SEVERAL[key]}=[...] instead.")
         if first not in read and key not in chosen:
             raise UserError(schema.not_a_key(key, names))
-        if first == "systems" and rest and word == key:  # +systems.NAME adds a system
-            schema.require_choice("systems", rest[0], config.systems)
-        if key not in chosen:
+        if first == "systems" and rest and word[0] != "+":  # +systems.NAME adds a system
+            schema.require_choice("systems", rest.partition(".")[0], config.systems)
+        if word.startswith(LEAVE_OUT):
+            del config[first][rest]
+        elif key not in chosen:
             given[key] = read_value(text)
             OmegaConf.update(config, key, given[key], merge=given[key] != {})
-    return config, given, choices
+    return config, schema.flatten(given), choices
 
 
 class _Value(yaml.BaseLoader):
@@ -176,7 +223,8 @@ def _store(files: tuple[tuple[str, Path, int], ...]) -> dict[str, list[str]]:
     for group, path, _ in files:
         try:
             content = yaml.load(path.read_text(encoding="utf-8-sig"), _File) or {}
-            store.store(path.stem, content, group or None, PACKAGES.get(group))
+            package = "_global_" if group == "experiment" else None
+            store.store(path.stem, content, group or None, package)
         except Exception as error:
             raise UserError(f"{path} cannot be read: {_one_line(error)}.") from None
         choices.setdefault(group, []).append(path.stem)
@@ -194,62 +242,3 @@ def defaults(kind: type) -> dict[str, Any]:
         elif one.default_factory is not MISSING:
             found[one.name] = one.default_factory()
     return found
-
-
-def _experiment(name: str, composed: DictConfig, given: dict[str, Any]) -> tuple[Any, ...]:
-    """Build the config of the chosen system; for ``reproduce``, that of each system and seed."""
-    # Check the values now, because merging a system could hide an invalid one.
-    config = _build(schema.ReproduceConfig, composed)
-    chosen = config.system
-    if chosen not in config.systems:
-        part = {"model": {"attention": {"kind": chosen}}}
-        composed.systems[chosen] = part
-        config = replace(config, systems={**config.systems, chosen: part})
-    if name != "reproduce":
-        return (_build(schema.TrainConfig, _with_system(composed, chosen, given)),)
-    names = list(config.systems)
-    if "system" in given:
-        config.baseline, config.baselines = given.get("baseline", chosen), {}
-        names = list(dict.fromkeys([chosen, config.baseline]))
-    merged = {system: _with_system(composed, system, given) for system in names}
-    seeds = {
-        system: config.seeds if "seeds" in given else _build(schema.ReproduceConfig, own).seeds
-        for system, own in merged.items()
-    }
-    runs = [
-        _build(schema.TrainConfig, OmegaConf.merge(merged[system], {"seed": seed}))
-        for seed in dict.fromkeys(seed for own in seeds.values() for seed in own)
-        for system in names
-        if seed in seeds[system]
-    ]
-    return config, runs
-
-
-def _with_system(composed: DictConfig, system: str, given: dict[str, Any]) -> Any:
-    """Merge a system's settings into the composed config; it may not override those ``given``."""
-    part: Any = OmegaConf.to_container(composed.systems[system])  # ${seed} is that of each run
-    part.pop("label", None)  # a setting of reports, not of runs
-    own = schema.flatten(part)
-    for key, value in own.items():
-        if key != "seeds" and key in given and str(given[key]) != str(value):
-            raise UserError(
-                f"{key}={given[key]} would have no effect: system={system} sets it to {value}; "
-                f"remove this setting, or set systems.{system}.{key}=... instead."
-            )
-    merged: Any = OmegaConf.merge(composed, part, {"system": system})
-    parent = Path(str(OmegaConf.select(merged, "training.init_from"))).expanduser()
-    if (parent / "config.json").is_file():
-        from seq2seq.checkpoint import read_config  # imports torch
-
-        for key, value in schema.flatten(asdict(read_config(parent))).items():
-            set_here = any(f"{key}.".startswith(f"{one}.") for one in (*given, *own))
-            if schema.INHERITED.match(key) and not set_here:
-                OmegaConf.update(merged, key, value)
-    return merged
-
-
-def _build(kind: type, config: Any) -> Any:
-    plain: Any = OmegaConf.to_container(config, resolve=True)
-    if kind is schema.TrainConfig:  # the rest are settings of reproduce
-        plain = {one.name: plain[one.name] for one in fields(kind) if one.name in plain}
-    return schema.check("", plain, kind, strict=False)

@@ -124,6 +124,7 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
     try:
         yield group
     except Interrupted as stop:  # it stops all processes
+        group.maximum(0)  # wait for the first one, which writes: torchrun ends all when one ends
         dist.destroy_process_group()
         if group.is_first:
             raise

@@ -13,8 +13,7 @@ from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.test_sets import find_test_sets, find_test_texts
 from seq2seq.report.terminal import plan
-from seq2seq.training.checkpoint_manager import codec_folder
-from seq2seq.training.run_folder import RunFolder
+from seq2seq.training.run_folder import RunFolder, codec_folder
 from seq2seq.training.trainer import Trainer
 
 log = logging.getLogger(__name__)
@@ -31,12 +30,11 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
     prepared = [
         prepare(run.corpus, run.tokenization, Path(run.data), codec_folder(run)) for run in runs
     ]
-    for run, data in zip(runs, prepared, strict=True):
-        RunFolder(run).require_text(data.hashes)
     tests = _test_sets(evaluations, runs)
     # Existing runs are claimed first, so that a refusal leaves no new folder behind.
-    for folder in sorted(map(RunFolder, runs), key=lambda folder: not folder.path.exists()):
-        folder.claim()
+    folders = zip(map(RunFolder, runs), prepared, strict=True)
+    for folder, data in sorted(folders, key=lambda pair: not pair[0].path.exists()):
+        folder.claim(data.hashes)
     searches = [search.name for search in evaluations[0].searches()]
     for run, data in zip(runs, prepared, strict=True):
         if run is runs[0] or not RunFolder(run).finished:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pydantic_core
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from seq2seq.errors import UserError
 
@@ -124,10 +124,15 @@ def make_folder(folder: Path, fill: Callable[[Path], object]) -> Path:
 def locked(path: Path, wait: bool = True) -> Iterator[None]:
     """Hold the lock file ``path`` during the context; on a file system without locks, warn.
 
-    Without ``wait``, raise filelock's Timeout if another process holds the lock."""
+    Without ``wait``, refuse a lock that another process holds."""
     lock = FileLock(path)
     try:
         lock.acquire(blocking=wait)
+    except Timeout:
+        raise UserError(
+            f"{path.parent} is in use by another process; wait for it, stop it, or choose another "
+            "name=, seed= or output=."
+        ) from None
     except (OSError, NotImplementedError) as error:
         if getattr(error, "errno", errno.ENOSYS) not in LACKING:
             raise

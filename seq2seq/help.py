@@ -9,8 +9,7 @@ from omegaconf import OmegaConf
 
 from seq2seq.composition import CONFIGS, SETTINGS, SEVERAL, read_settings
 from seq2seq.config import TrainConfig, shown
-from seq2seq.config.checks import groups
-from seq2seq.config.meanings import meanings
+from seq2seq.config.checks import groups, meanings
 from seq2seq.invocation import command_of
 
 TEXT = ("corpus.directory", "corpus.source", "corpus.target", "corpus.train", "corpus.train_pairs")

@@ -21,7 +21,7 @@ from content import training_pairs
 from seq2seq.checkpoint import read_config
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.text import word_count
-from seq2seq.evaluation.folder import GIVEN, read_evaluation, write_evaluation
+from seq2seq.evaluation.folder import EXTERNAL, read_evaluation, write_evaluation
 from seq2seq.evaluation.translations import Translations
 from seq2seq.record import EvaluationRecord
 
@@ -82,7 +82,7 @@ def main(evaluation: str) -> None:
             experiment=model.record.experiment,
             system=name,
             test_set=model.record.test_set,
-            search=GIVEN,
+            search=EXTERNAL,
             identity=model.record.identity,
         )
         folder = model.directory.parent / f"{model.directory.name}-{name}"

@@ -23,7 +23,7 @@ from same_content import PRECISIONS
 from torch import Tensor
 
 from seq2seq.checkpoint import read_config
-from seq2seq.config import DecodingConfig, GrammarCorpus, from_json
+from seq2seq.config import DecodingConfig, GrammarCorpus, check
 from seq2seq.data.grammar import banded_pairs
 from seq2seq.data.vocabulary import EOS
 from seq2seq.decoding.translator import Translator
@@ -121,7 +121,7 @@ def no_end(evaluation: Evaluation, translator: Translator) -> Evaluation:
         there = read_evaluation(folder)
         if there.record.identity == identity:
             return there
-    search = from_json(DecodingConfig, (record.config or {})["decoding"])
+    search = check("", (record.config or {})["decoding"], DecodingConfig)
     forbidding = Translator.of_parts(**vars(translator) | {"model": NoEnd.of(translator)})
     said = forbidding.translate(evaluation.texts.sources, search)
     texts = replace(

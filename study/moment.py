@@ -20,7 +20,7 @@ from packed import RESULTS, read_arrays, write_arrays
 
 import seq2seq
 from seq2seq.checkpoint import newest_checkpoints
-from seq2seq.config import GrammarCorpus, from_json
+from seq2seq.config import GrammarCorpus, check
 from seq2seq.data.corpora import load_test_sets
 from seq2seq.data.grammar import banded_pairs
 from seq2seq.data.text import ParallelText, read_lines
@@ -37,6 +37,7 @@ EVERY, LAST = 50, 500
 SYSTEMS, SEEDS = ("attention", "no-attention", "target-only"), (1, 2, 3)
 SHOWN_WORDS = 12
 """Attention is kept for one sentence: the first test source of this number of words."""
+STUDY = f"--config-dir={Path(__file__).parent}"
 BATCH = 64
 
 
@@ -81,7 +82,7 @@ class States:
         return cls(
             **{name: array.astype(int if name in whole else float) for name, array in read.items()},
             shown=(shown[0], shown[1]),
-            record=from_json(TrainingRecord, record),
+            record=check("", record, TrainingRecord),
         )
 
 
@@ -136,7 +137,7 @@ def trace(system: str, seed: int, results: Path, settings: Sequence[str]) -> Non
     for update in range(EVERY, LAST + 1, EVERY):
         if states is not None and update in states.updates:
             continue
-        chosen = ["experiment=moment", f"system={system}", f"seed={seed}", *settings]
+        chosen = [STUDY, "experiment=moment", f"system={system}", f"seed={seed}", *settings]
         run = seq2seq.train(*chosen, f"training.max_updates={update}")
         one = measure(run, load_test_sets(run.config.corpus, Path(run.config.data))["test"])
         if one.updates[0] != update:

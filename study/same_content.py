@@ -22,7 +22,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
-from seq2seq.config import DecodingConfig, from_json
+from seq2seq.config import DecodingConfig, check
 from seq2seq.data.text import word_count
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.folder import SCORES, read_evaluation, write_evaluation
@@ -99,7 +99,7 @@ def main(*evaluations: str) -> None:
     for folder in map(Path, evaluations):
         model = read_evaluation(folder)
         record = model.record
-        search = from_json(DecodingConfig, (record.config or {})["decoding"])
+        search = check("", (record.config or {})["decoding"], DecodingConfig)
         precision = PRECISIONS[record.identity["precision"]]
         translator = Translator.load(str(record.checkpoint), record.identity["device"], precision)
         for name, lines in same_content(model.texts.sources, model.texts.references):

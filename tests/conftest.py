@@ -54,14 +54,20 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     jaxtyping.config.update("jaxtyping_disable", not checked)
 
 
-TOGETHER = ("test_grammar", "test_notebook", "test_scripts", "test_serve", "test_study")
-TOGETHER += ("test_page_in_chromium", "test_live_in_chromium", "test_serve_in_chromium")
+EDITION = ("study", "benchmarks", "test_package.py", "test_notebook.py", "test_experiments.py")
+"""Folders and files of tests that a new edition must pass, and no change every day."""
+TOGETHER = ("test_grammar", "test_notebook", "test_scripts", "test_study")
+TOGETHER += ("test_page_in_chromium", "test_live_in_chromium")
 """Files whose tests share what takes seconds to make: a browser, a training, a text."""
 
 
+@pytest.hookimpl(tryfirst=True)  # markers are given before -m selects by them
 def pytest_collection_modifyitems(items: list) -> None:
     """The slow tests come first, so that no process works alone at the end."""
     items.sort(key=lambda item: "slow" not in item.keywords)
+    for item in items:
+        if item.path.relative_to(Path(__file__).parent).parts[0] in EDITION:
+            item.add_marker("edition")
 
 
 @pytest.hookimpl(optionalhook=True)  # there may be no pytest-xdist

@@ -6,7 +6,7 @@ from helpers.composing import compose_config
 from helpers.warm import sketch
 
 import seq2seq
-from seq2seq.api import _words
+from seq2seq.api import _run
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.report import compare, page
 
@@ -21,8 +21,8 @@ def test_settings_with_pythons_values_are_those_of_a_command_line():
     typed = ["experiment=own_text", "seed=3", "training.max_updates=null", "model.dropout=0.25"]
     typed += ["training.keep_epochs=[1,4]", "training.deterministic=true"]
     typed += ["corpus.directory=my text, old", "corpus.source=en"]
-    words = _words(("experiment=own_text", "corpus.source=en"), groups)
-    assert compose_config("train", words) == compose_config("train", typed)
+    words = ("experiment=own_text", "corpus.source=en")
+    assert _run("train", lambda config: config, words, groups) == compose_config("train", typed)
 
 
 def test_train_reproduce_and_evaluate_return_what_they_wrote(tmp_path, monkeypatch):

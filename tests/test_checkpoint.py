@@ -54,7 +54,7 @@ def load_all(folder):
 def test_everything_comes_back(tmp_path, tie):
     config = experiment(tie=tie)
     model, updates = new_model(config), MetricsState(1, [[-1.25, 1 / 3, 2]])
-    state = TrainingState(Progress(update=7, best_metric=-1.25), updates, {"name": "é"})
+    state = TrainingState(Progress(update=7, best_metric=-1.25), updates)
     save(tmp_path / "a" / "last", model, config, state=state)
     before = torch.get_rng_state()
     found = load_checkpoint(tmp_path / "a" / "last", CPU)

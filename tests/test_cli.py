@@ -13,7 +13,7 @@ from pathlib import Path
 import hydra
 import pytest
 import torch
-from helpers.composing import compose, compose_config, compose_runs
+from helpers.composing import STUDY, compose, compose_config, compose_runs
 from hydra.core.global_hydra import GlobalHydra
 
 from seq2seq.command import exit_status
@@ -29,10 +29,10 @@ PATHS = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'scripts'}"}
 
 @pytest.mark.parametrize("script", SETTINGS)
 def test_help_shows_examples_that_compose_and_what_the_script_reads(monkeypatch, script):
-    monkeypatch.setenv("VIRTUAL_ENV", "active")
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "seq2seq"])
     often, everything = (help_page(script, [], more).split("\n") for more in (False, True))
     assert max(map(len, [*often, *everything])) <= 100
-    examples = [line.partition(".py ")[2] for line in often if line.startswith("  python ")]
+    examples = [line.partition(f" {script} ")[2] for line in often if line.startswith("  python ")]
     assert len(examples) == 3
     for example in examples:
         compose_config(script, shlex.split(example.partition("<")[0]))
@@ -54,10 +54,10 @@ def test_reproduce_runs_each_system_with_each_seed_and_a_chosen_one_alone():
     own = "+systems.attention.seeds=[1,2]"
     assert runs(own) == [(1, "attention"), (1, "no-attention"), (2, "attention")]
     assert runs(own, "seeds=[7]") == [(7, "attention"), (7, "no-attention")]
-    alone, runs_alone = compose("reproduce", ["experiment=controls", "system=uniform"])
+    alone, runs_alone = compose("reproduce", [STUDY, "experiment=controls", "system=uniform"])
     assert [alone.baseline] == [run.system for run in runs_alone] == ["uniform"]
     pair, both = compose(
-        "reproduce", ["experiment=controls", "system=uniform", "baseline=init-only"]
+        "reproduce", [STUDY, "experiment=controls", "system=uniform", "baseline=init-only"]
     )
     assert [run.system for run in both] == ["uniform", "init-only"]
     assert (pair.baseline, pair.baselines) == ("init-only", {})
@@ -111,7 +111,9 @@ def test_lists_and_groups_of_texts_are_taken_as_they_are_written(monkeypatch):
     evaluate = compose_config("evaluate", words)
     assert (evaluate.directory, evaluate.test_sets) == (None, [])
     assert evaluate.test_texts == {"news": "/home/me/n"}
-    assert compose_config("reproduce", ["experiment=controls", "baselines={}"]).baselines == {}
+    assert (
+        compose_config("reproduce", [STUDY, "experiment=controls", "baselines={}"]).baselines == {}
+    )
 
 
 def test_an_experiment_on_own_text_has_the_name_of_its_folder(tmp_path):
@@ -209,13 +211,15 @@ def test_what_stops_a_script_becomes_one_line_and_a_status(error, status):
 STAGE = """
 import os, sys
 from cli import launch
+from seq2seq.stages import STAGES
 def stage(config):
     with open("file", "x"):
         os.write(1, b"said, ")  # as libraries in C do
         os.write(2, b"logged, ")
         print("said")
         sys.stderr.write("logged")
-launch("prepare", stage)
+STAGES["prepare"] = stage
+launch("prepare")
 """
 
 

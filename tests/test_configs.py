@@ -11,7 +11,8 @@ from seq2seq import config as schema
 from seq2seq.composition import CONFIGS
 from seq2seq.config.checks import groups
 
-EXPERIMENTS = sorted(path.stem for path in (CONFIGS / "experiment").glob("*.yaml"))
+STUDY = CONFIGS.parent / "study"
+EXPERIMENTS = {p.stem: p for at in (CONFIGS, STUDY) for p in (at / "experiment").glob("*.yaml")}
 CHOICES = {
     f"{path.parent.name}={path.stem}"
     for path in CONFIGS.glob("*/*.yaml")
@@ -38,7 +39,7 @@ def test_each_experiment_composes_and_says_how_it_is_run(experiment):
     same_text |= {"cram": "quickstart", "rate": "figure2"}
     folder = same_text.get(experiment, experiment)
     assert {run.name.partition("-")[0] for run in composed.values()} == {folder}
-    text = (CONFIGS / "experiment" / f"{experiment}.yaml").read_text()
+    text = EXPERIMENTS[experiment].read_text()
     assert "python scripts/reproduce.py" in text
     assert f"experiment={experiment}" in text or experiment == "quickstart"
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import report
 from helpers.commands import SMALL, quick, run
-from helpers.composing import runs
+from helpers.composing import STUDY, runs
 from helpers.reversal import write_reversal_corpus
 from middle import read_traced
 from packed import main as pack
@@ -59,7 +59,7 @@ def study(script: str, folder: Path, *arguments: str) -> None:
 def only(experiment: str, kept: Sequence[str]) -> list[str]:
     """Settings of an experiment without its other systems."""
     systems = runs(f"experiment={experiment}").keys() - {*kept}
-    return [f"experiment={experiment}", *(f"~systems.{name}" for name in sorted(systems))]
+    return [STUDY, f"experiment={experiment}", *(f"~systems.{name}" for name in sorted(systems))]
 
 
 def published(folder: Path) -> set[str]:
@@ -77,7 +77,7 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
     size = "model.encoder.hidden_size=16"
     systems = runs("experiment=opponent")
     toy = [*(one for one in TOY if one != size), *(f"++systems.{name}.{size}" for name in systems)]
-    toy += ["experiment=opponent", *europarl, *SHORT, "test_sets=[test]", "seeds=[1]"]
+    toy += [STUDY, "experiment=opponent", *europarl, *SHORT, "test_sets=[test]", "seeds=[1]"]
     toy += ["training.keep_epochs=[1,1]", "training.dev_bleu_sentences=0"]
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     whole.mkdir()
@@ -132,7 +132,8 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
 
 @pytest.mark.slow
 def test_another_rate_has_a_page_like_that_of_figure_2(europarl, tmp_path):
-    settings = ["experiment=rate", *europarl, *TOY, *SHORT, "training.dev_bleu_sentences=0"]
+    settings = [STUDY, "experiment=rate", *europarl, *TOY, *SHORT]
+    settings += ["training.dev_bleu_sentences=0"]
     run(tmp_path, "reproduce", *settings)
     folder = tmp_path / "outputs/figure2-rate/attention-50/seed-1/evaluations/test-beam2-ratio0.5"
     study("floors", tmp_path, str(folder))
@@ -190,7 +191,7 @@ def test_every_kind_of_attention_is_in_an_experiment():
 
 def test_other_test_texts_are_refused_before_any_training(tmp_path):
     words = ["corpus.train=60", "corpus.valid=5", "corpus.test_per_bucket=1", "corpus.max_words=10"]
-    words += [f"data={tmp_path}/data", f"output={tmp_path}/outputs", "experiment=smoke"]
+    words += [f"data={tmp_path}/data", f"output={tmp_path}/outputs"]
     with pytest.raises(UserError, match=r"test .*no-attention"):
         reproduce(*words, "+systems.no-attention.corpus.seed=2")
     for name in ("a", "b"):
@@ -208,7 +209,7 @@ def test_other_test_texts_are_refused_before_any_training(tmp_path):
 def test_a_comparison_of_some_systems_is_named_by_them(tmp_path, monkeypatch):
     compared = []
     monkeypatch.setattr("seq2seq.report.compare.compare", compared.append)
-    words = ["experiment=cram", *TOY, "corpus.valid=5", "beams=[1]"]
+    words = [STUDY, "experiment=cram", *TOY, "corpus.valid=5", "beams=[1]"]
     words += ["corpus.test_per_bucket=1", "training.max_updates=1", "training.dev_bleu_sentences=0"]
     words += [f"data={tmp_path}/data", f"output={tmp_path}/outputs", "system=target-only"]
     reproduce(*words, "baseline=no-attention", "corpus.train=40")

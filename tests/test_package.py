@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import seq2seq
+from seq2seq.stages import STAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -108,7 +109,7 @@ def test_of_the_model_only_its_whole_knows_the_fast_folder():
 def installed(tmp_path_factory) -> Path:
     """A folder with the unpacked wheel, which was built outside of the repository."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("installed")
-    for folder in ("seq2seq", "configs", "scripts"):
+    for folder in ("seq2seq", "configs"):
         shutil.copytree(ROOT / folder, source / folder)
     for file in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / file, source)
@@ -119,7 +120,7 @@ def installed(tmp_path_factory) -> Path:
 
 
 def test_the_wheel_holds_every_file(installed):
-    for folder, place in (("seq2seq", "."), ("scripts", "commands"), ("configs", "configs")):
+    for folder, place in (("seq2seq", "."), ("configs", "configs")):
         for path in (ROOT / folder).rglob("*.*"):
             packed = installed / "seq2seq" / place / path.relative_to(ROOT / folder)
             assert packed.exists() or path.suffix == ".pyc"
@@ -133,7 +134,7 @@ def test_the_installed_command_runs_each_script(installed, tmp_path):
         return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
 
     overview = seq2seq("--help").stdout
-    for script in {path.stem for path in (ROOT / "scripts").glob("*.py")} - {"cli"}:
+    for script in STAGES:
         assert f"\n  {script} " in overview
     assert "\n  model=base | small\n" in seq2seq("train", "--help").stdout
     toy = ["corpus.train=30", "corpus.valid=5", "corpus.test_per_bucket=1", "corpus.max_words=10"]

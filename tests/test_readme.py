@@ -115,7 +115,7 @@ def test_every_python_example_runs(page, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(module, "render", sketch)
     for kind, example in BLOCK.findall(PAGES[page]):
         if kind == "python":
-            small = example.replace('"experiment=smoke"', '"experiment=smoke", *SIZES')
+            small = example.replace('name="short"', '*SIZES, name="short"')
             exec(compile(small, page.name, "exec"), {"SIZES": SIZES})
             assert capsys.readouterr().out
 

@@ -3,8 +3,8 @@
 A checkpoint stores them as JSON. Each part of the model gets only the group that it needs.
 """
 
-from seq2seq.config.checks import Natural, Stored, between, check, flatten, from_json
-from seq2seq.config.checks import nearest, nearest_keys, not_a_key, read_json, require_choice
+from seq2seq.config.checks import Natural, Stored, between, check, flatten
+from seq2seq.config.checks import nearest, not_a_key, read_json, require_choice
 from seq2seq.config.checks import setting_names, shown
 from seq2seq.config.corpus import CORPORA, CorpusConfig, EuroparlCorpus, FilesCorpus
 from seq2seq.config.corpus import GrammarCorpus, Multi30kCorpus, TokenizationConfig

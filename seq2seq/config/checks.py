@@ -1,13 +1,16 @@
 """Types of settings and of stored records, which pydantic checks, and keys in dotted form."""
 
+import ast
 import dataclasses
 import difflib
+import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from reprlib import repr as shortened
 from typing import Annotated, Any, TypeVar, dataclass_transform, get_args, get_type_hints
@@ -15,18 +18,15 @@ from typing import Annotated, Any, TypeVar, dataclass_transform, get_args, get_t
 import pydantic
 from annotated_types import Interval, MinLen
 from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import PydanticCustomError
 
 from seq2seq.errors import UserError
 from seq2seq.files import read_object
 
 T = TypeVar("T")
 MEANT = {
-    "attention": "attention.kind", "batch": "batch_size", "beam_size": "beam", "bs": "batch_size",
-    "ckpt": "checkpoint", "epoch": "max_epochs", "epochs": "max_epochs",
-    "gpu": "cuda", "lr": "learning_rate", "max_steps": "max_updates", "src": "source",
-    "steps": "max_updates", "tgt": "target", "vocab": "vocabulary_size", "bahdanau": "additive",
-    "bpe": "sentencepiece", "luong": "general",
+    "beam_size": "beam", "bs": "batch_size", "gpu": "cuda", "lr": "learning_rate",
+    "max_steps": "max_updates", "src": "source", "steps": "max_updates", "tgt": "target",
+    "bahdanau": "additive", "bpe": "sentencepiece", "luong": "general",
 }  # fmt: skip
 """Key or value in other toolkits -> its name here."""
 UNPRINTABLE = re.compile(r"[\x7f-\x9f\ud800-\udfff]|(?<!\\)(?:\\\\)*\\(?:[bfr]|u00)")
@@ -41,19 +41,14 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     return ", ".join([*closest, *["..."] * (len(names) > 16)])
 
 
-def nearest_keys(key: str, valid: Iterable[str]) -> list[str]:
-    """List at most three of the ``valid`` keys, those that ``key`` most likely stands for."""
-    last = key.rpartition(".")[2]
-    last, valid = MEANT.get(last, last), list(valid)
-    same = [name for name in valid if re.search(rf"(^|[._]){re.escape(last)}$", name)]
-    close = difflib.get_close_matches(last, (name.rpartition(".")[2] for name in valid), 3, 0.7)
-    like = [name for name in valid if name.startswith(key) or name.rpartition(".")[2] in close]
-    return sorted(same or like, key=lambda name: not f".{name}".endswith(f".{last}"))[:3]
-
-
 def not_a_key(key: str, valid: Iterable[str]) -> str:
-    """Return the sentence that refuses ``key``; it names the nearest ``valid`` keys."""
-    near = ", ".join(nearest_keys(key, (name for name in valid if name != key)))
+    """Return the sentence that refuses ``key``; it names up to three ``valid`` keys like it."""
+    ends = {name: name.rpartition(".")[2] for name in valid if name != key}
+    last = key.rpartition(".")[2]
+    last = MEANT.get(last, last)
+    count = 1 if last in ends.values() else 3
+    close = difflib.get_close_matches(last, {*ends.values()}, count, cutoff=0.5)
+    near = ", ".join([name for name, end in ends.items() if end in close][:3])
     return f"{key} is not a setting; {f'did you mean {near}?' if near else '--help all lists all.'}"
 
 
@@ -64,24 +59,12 @@ def require_choice(key: str, value: str, choices: Collection[str]) -> None:
         raise UserError(f"{key}={value} is not a valid choice; valid, nearest first: {near}.")
 
 
-def rule(fits: Callable[[Any], object], says: str) -> AfterValidator:
-    """Return the rule that ``fits`` is true of a value."""
-
-    def check_rule(value: Any) -> Any:
-        if not fits(value):
-            raise PydanticCustomError("rule", "{says}", {"says": says})
-        return value
-
-    return AfterValidator(check_rule)
-
-
 def one_of(*choices: str) -> AfterValidator:
     """Return the rule that a value is one of ``choices``."""
 
     def check_choice(value: str) -> str:
         if value not in choices:
-            near = {"near": nearest(value, choices)}
-            raise PydanticCustomError("choice", "valid, nearest first: {near}", near)
+            raise ValueError(f"valid, nearest first: {nearest(value, choices)}")
         return value
 
     return AfterValidator(check_choice)
@@ -97,25 +80,14 @@ Count = Annotated[int, between(1)]
 Device = Annotated[str, one_of("auto", "cpu", "cuda")]
 Precision = Annotated[str, one_of("auto", "fp32", "bf16")]
 Place = Annotated[str, MinLen(1), AfterValidator(os.path.expanduser)]
-FileName = Annotated[
-    str, rule(re.compile(r"[\w+-][\w.+-]*").fullmatch, "use letters, digits, _.+-")
-]
+FileName = Annotated[str, pydantic.Field(pattern=r"^[\w+-][\w.+-]*$")]
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(dataclasses.field,))
 def settings(cls: type[T]) -> type[T]:
-    """Make a dataclass whose values pydantic checks; a wrong one raises UserError."""
+    """Make a dataclass whose values pydantic checks."""
     rules = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
     made: Any = pydantic.dataclasses.dataclass(cls, kw_only=True, config=rules)
-    build = made.__init__
-
-    def init(self: Any, **values: Any) -> None:
-        try:
-            build(self, **values)
-        except ValidationError as error:
-            raise UserError(in_words(error, cls)) from None
-
-    made.__init__ = init
     return made
 
 
@@ -153,15 +125,7 @@ def in_words(error: ValidationError, schema: Any, key: str = "") -> str:
     if wrong["type"] == "missing":
         return f"{name} is not set; set {name}=..."
     value = wrong["input"] if isinstance(wrong["input"], str) else shortened(wrong["input"])
-    return f"{name or 'config'}={value:.80}: {wrong['msg']}."
-
-
-def from_json(schema: type[T], data: Any, where: str = "") -> T:
-    """Rebuild a dataclass from its ``dataclasses.asdict``; UserErrors begin with ``where``."""
-    try:
-        return check("", data, schema)
-    except UserError as error:
-        raise UserError(f"{where}: {error}" if where else str(error)) from None
+    return f"{name or 'config'}={value:.80}: {wrong['msg'].removeprefix('Value error, ')}."
 
 
 def read_json(path: Path, schema: type[T], remedy: str) -> T:
@@ -192,6 +156,19 @@ def setting_names(schema: type, prefix: str = "") -> list[str]:
     owners += [(f"{key.partition('=')[0]}.", group) for key, group in groups(schema, prefix)]
     names = [place + name for place, owner in owners for name in get_type_hints(owner)]
     return list(dict.fromkeys(names))
+
+
+def meanings(owner: type) -> dict[str, str]:
+    """Return setting -> docstring, for a dataclass and its base classes; groups have none."""
+    found = {}
+    for base in reversed(owner.__mro__[:-1]):
+        (node,) = ast.parse(inspect.getsource(base)).body
+        assert isinstance(node, ast.ClassDef)
+        for field, text in pairwise(node.body):
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                meaning = " ".join(ast.literal_eval(text.value).split())
+                found[ast.unparse(field.target)] = meaning.replace("``", "`")
+    return {one.name: found[one.name] for one in dataclasses.fields(owner) if one.name in found}
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -109,19 +109,10 @@ Corpus = Annotated[
     GrammarCorpus | Multi30kCorpus | EuroparlCorpus | FilesCorpus, Field(discriminator="kind")
 ]
 CORPORA: dict[str, type[CorpusConfig]] = {
-    "grammar": GrammarCorpus,
-    "multi30k": Multi30kCorpus,
-    "europarl": EuroparlCorpus,
-    "files": FilesCorpus,
+    one.kind: one for one in (GrammarCorpus, Multi30kCorpus, EuroparlCorpus, FilesCorpus)
 }
 PACKED: tuple[list[str], ...] = ([], ["gz"], ["xz"])
 """What may follow the language in the name of a file of text."""
-
-
-def in_words(folder: Path) -> str:
-    """Say which endings the training text in a folder has: "my_text has .de and .en"."""
-    found = " and ".join(f".{ending}" for ending in _endings(folder))
-    return f"{folder} has {found or 'no files train.LANGUAGE'}"
 
 
 def _endings(folder: Path) -> list[str]:
@@ -132,19 +123,18 @@ def _endings(folder: Path) -> list[str]:
 
 def _languages(source: str, target: str, directory: str | None) -> tuple[str, str]:
     """Find each language that is "auto"; if both are, and only de and en are there, en is first."""
-    folder = Path(directory or "no folder")
-    found = _endings(folder) if folder.is_dir() else ["source", "target"]
+    found = _endings(Path(directory or "no folder")) or ["source", "target"]
     if found == ["source", "target"]:
         return (found[0] if source == "auto" else source, found[1] if target == "auto" else target)
     pairs = permutations(found, 2)
     ways = [way for way in pairs if source in (way[0], "auto") and target in (way[1], "auto")]
     if len(ways) == 1 or (ways and found == ["de", "en"]):
         return ways[-1]
-    given = [f"corpus.source={one} corpus.target={other}" for one, other in ways[:2]]
-    end = "name the files train.LANGUAGE, and set corpus.source and corpus.target to two of these"
-    if given:
-        end = f"to say which way to translate, add {' or '.join(given)} to the command"
-    raise UserError(f"{in_words(folder)}; {end}.")
+    given = " or ".join(f"corpus.source={one} corpus.target={other}" for one, other in ways[:2])
+    raise UserError(
+        f"{directory} has train.{' and train.'.join(found)}; set {given or 'two of these'} to say "
+        "which way to translate."
+    )
 
 
 @settings

@@ -3,15 +3,10 @@
 from dataclasses import replace
 from typing import Annotated
 
-from seq2seq.config.checks import Count, between, one_of, rule, settings
+from seq2seq.config.checks import Count, between, one_of, settings
 from seq2seq.errors import UserError
 
-RISING = rule(
-    lambda given: given and sorted({*given}) == given, "use rising numbers, as in [10,20]"
-)
 Beam = Annotated[int, between(1, 10_000)]
-SEARCH_NAMES = {"length_penalty": "length-penalty", "max_ratio": "ratio", "max_extra": "extra"}
-"""Setting -> label that DecodingConfig.name appends when the setting differs from its default."""
 TOKENIZERS = ("13a", "zh", "ja-mecab", "ko-mecab", "flores200", "spm", "intl", "char", "none")
 BLEU_TOKENIZERS = {
     **dict.fromkeys(("zh", "zho", "cmn", "yue"), "zh"),
@@ -66,9 +61,10 @@ class DecodingConfig:
     def name(self) -> str:
         """Name of this search in folders and tables; another one where results may differ."""
         words = ["greedy" if self.beam == 1 else f"beam{self.beam}"]
-        for key, word in SEARCH_NAMES.items():
+        for key in ("length_penalty", "max_ratio", "max_extra"):
             value = getattr(self, key)
             if value != getattr(DecodingConfig, key):
+                word = key.removeprefix("max_").replace("_", "-")
                 words.append(word + repr(value).removesuffix(".0"))
         return "-".join(words)
 
@@ -83,7 +79,7 @@ class EvaluationConfig:
     """Unit of source length: words (between spaces) | characters (spaces do not count). null:
     in ``compare``, the unit of the evaluations; elsewhere characters for the source languages bo,
     ja, km, lo, my, th and zh, and words for all others."""
-    length_buckets: Annotated[list[Count], RISING] | None = None
+    length_buckets: list[Count] | None = None
     """Upper limits of the length buckets, counted in length_unit; a last bucket holds all longer
     sentences. null for 10, 20, 30, 40, 50 and 60 words, or for 20, 40, ..., 120 characters."""
     bootstrap: Annotated[int, between(100, 1_000_000)] = 1_000
@@ -100,7 +96,8 @@ class EvaluationConfig:
 
     @property
     def edges(self) -> list[int]:
-        return self.length_buckets or [10 * UNITS[self.unit] * n for n in range(1, 7)]
+        usual = [10 * UNITS[self.unit] * n for n in range(1, 7)]
+        return sorted({*(self.length_buckets or usual)})
 
     @property
     def ends(self) -> tuple[int, int]:

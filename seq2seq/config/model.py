@@ -12,7 +12,6 @@ Size = Annotated[int, between(1, 1_000_000)]
 Layers = Annotated[int, between(1, 100)]
 Dropout = Annotated[float, between(0, 0.95)]
 
-DIRECTIONS = ("both", "forward", "backward")
 ATTENTION_KINDS = {
     "additive": "additive.AdditiveAttention",
     "coverage": "additive.CoverageAttention",
@@ -43,7 +42,7 @@ class EncoderConfig:
     """Number of units per direction."""
     layers: Layers = 1
     """Number of stacked layers."""
-    directions: Annotated[str, one_of(*DIRECTIONS)] = "both"
+    directions: Annotated[str, one_of("both", "forward", "backward")] = "both"
     """both | forward (the paper's own baseline) | backward (Sutskever et al. 2014)."""
     summary: Annotated[str, one_of("top", "all")] = "top"
     """Final states that start the decoder: top (those of the top layer) | all (those of all layers;
@@ -71,13 +70,6 @@ class AttentionConfig:
     Luong et al. 2015)."""
     slots: Size = 8
     """Number of vectors into which the kinds slots, linear, elu and delta write the source."""
-
-    def __post_init__(self) -> None:
-        if self.kind == "multi_head" and self.size % self.heads:
-            raise UserError(
-                f"model.attention.size={self.size} must be a multiple of "
-                f"model.attention.heads={self.heads}."
-            )
 
 
 @settings
@@ -140,8 +132,9 @@ class ModelConfig:
         memory = self.encoder.hidden_size * (2 if self.encoder.directions == "both" else 1)
         if self.attention.kind == "dot" and self.decoder.hidden_size != memory:
             raise UserError(f"model.attention.kind=dot needs model.decoder.hidden_size={memory}.")
-        heads = self.attention.heads
-        if self.attention.kind == "multi_head" and memory % heads:
+        size, heads = self.attention.size, self.attention.heads
+        if self.attention.kind == "multi_head" and (size % heads or memory % heads):
             raise UserError(
-                f"model.attention.heads={heads} must divide the width of the annotations, {memory}."
+                f"model.attention.heads={heads} must divide model.attention.size={size}, and the "
+                f"width of the annotations, {memory}."
             )

@@ -3,39 +3,30 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from annotated_types import MinLen
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
-from seq2seq.config.checks import (
-    Count,
-    Device,
-    Natural,
-    Place,
-    Precision,
-    check,
-    require_choice,
-    rule,
-    settings,
-)
+from seq2seq.config.checks import Count, Device, Natural, Place, Precision, require_choice, settings
 from seq2seq.config.corpus import Corpus, TokenizationConfig
 from seq2seq.config.evaluation import Beam, DecodingConfig, EvaluationConfig
 from seq2seq.config.model import ATTENTION_KINDS, ModelConfig
 from seq2seq.config.training import TrainingConfig
 from seq2seq.errors import UserError
 
-SYSTEM_GROUPS = ("corpus", "tokenization", "model", "training", "seeds", "label")
-"""Keys in which the systems of an experiment may differ; all systems share search and scoring."""
+SystemKey = Literal["corpus", "tokenization", "model", "training", "seeds", "label"]
+"""Key in which the systems of an experiment may differ; all systems share search and scoring."""
 
 
-def _is_folder_of_runs(name: str) -> bool:
-    path = Path(name)
-    parts = path.parts and ".." not in path.parts
-    return bool(parts) and not path.is_absolute() and name != "comparison"
+def _folder_name(name: str) -> str:
+    parts = Path(name).parts
+    if not parts or {"..", "/"} & {*parts} or name == "comparison":
+        raise ValueError("it cannot name a folder of runs")
+    return name
 
 
-FolderName = Annotated[str, rule(_is_folder_of_runs, "it cannot name a folder of runs")]
+FolderName = Annotated[str, AfterValidator(_folder_name)]
 
 
 def shown_names(systems: Iterable[str], labels: Mapping[str, str]) -> dict[str, str]:
@@ -81,12 +72,10 @@ class TrainConfig:
 class ReproduceConfig(TrainConfig):
     """Settings of ``reproduce``: all systems of an experiment, trained, evaluated and compared."""
 
-    systems: dict[FolderName, dict[str, Any]]
+    systems: dict[FolderName, dict[SystemKey, Any]]
     """Name of each system to compare -> those of its settings that differ from the common ones (in
     corpus, tokenization, model, training or seeds): {dot: {model: {attention: {kind: dot}}}}.
     ``label`` is the system's name in tables and figures: {dot: {label: dot product, ...}}."""
-    baseline: str | None = None
-    """Name of the system without the component under study; the others are compared with it."""
     baselines: dict[str, str] = field(default_factory=dict)
     """System -> the system to compare it with instead of ``baseline``."""
     decoding: DecodingConfig = field(default_factory=DecodingConfig)
@@ -100,11 +89,6 @@ class ReproduceConfig(TrainConfig):
     """More test sets, as for ``evaluate``."""
 
     def __post_init__(self) -> None:
-        for name, given in self.systems.items():
-            if unlike := set(given) - set(SYSTEM_GROUPS):
-                raise UserError(
-                    f"systems.{name} sets {min(unlike)}; it may set {', '.join(SYSTEM_GROUPS)}."
-                )
         shown_names(self.systems, self.labels)
         require_choice("system", self.system, [*self.systems, *ATTENTION_KINDS])
         require_choice("baseline", str(self.baseline), self.systems)
@@ -115,11 +99,7 @@ class ReproduceConfig(TrainConfig):
     @property
     def labels(self) -> dict[str, str]:
         """Label of each system that has one."""
-        return {
-            name: check(f"systems.{name}.label", given["label"], str)
-            for name, given in self.systems.items()
-            if "label" in given
-        }
+        return {name: of["label"] for name, of in self.systems.items() if "label" in of}
 
 
 @settings

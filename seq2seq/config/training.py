@@ -6,19 +6,10 @@ from typing import Annotated
 
 from annotated_types import Interval, Len
 
-from seq2seq.config.checks import (
-    Count,
-    Device,
-    Natural,
-    Place,
-    Precision,
-    between,
-    one_of,
-    settings,
-)
+from seq2seq.config.checks import Count, Device, Natural, Place, Precision, one_of, settings
 from seq2seq.errors import UserError
 
-NonNegative = Annotated[float, between(0)]
+NonNegative = Annotated[float, Interval(ge=0)]
 Decay = Annotated[float, Interval(ge=0, lt=1)]
 
 
@@ -27,7 +18,6 @@ INHERITED = re.compile(
     r"|corpus\.(source|target)$|tokenization\.(?!max_pieces)"
 )
 """Pattern of the settings that a training has from its ``init_from``."""
-SCHEDULES = ("average", "constant", "inverse_sqrt", "linear")
 
 
 @settings
@@ -43,7 +33,7 @@ class OptimizerConfig:
     """Decay rates of Adam."""
     warmup_updates: Natural = 100
     """Number of updates over which the learning rate rises linearly from zero."""
-    schedule: Annotated[str, one_of(*SCHEDULES)] = "average"
+    schedule: Annotated[str, one_of("average", "constant", "inverse_sqrt", "linear")] = "average"
     """Learning rate after warm-up: average (constant; validation and checkpoints use the average of
     the weights over about the last tenth of the updates) | constant | inverse_sqrt (falls
     with 1 / sqrt(update)) | linear (falls to zero at the end of max_epochs or max_updates)."""
@@ -77,7 +67,7 @@ class TrainingConfig:
     improving (see patience)."""
     clip_norm: NonNegative = 1.0
     """Maximum gradient norm; larger gradients are scaled down to it. 0 for no limit."""
-    label_smoothing: Annotated[float, between(0, 0.99)] = 0.1
+    label_smoothing: Annotated[float, Interval(ge=0, le=0.99)] = 0.1
     """Fraction of the target probability that is spread evenly over the vocabulary."""
     precision: Precision = "auto"
     """Precision of matrix products: auto (bf16 where it is fast, otherwise fp32) | fp32 | bf16."""
@@ -91,7 +81,7 @@ class TrainingConfig:
     save_minutes: NonNegative = 10.0
     """Minutes between two saves of the state, in addition to the save at each validation."""
     keep_epochs: list[Count] = field(default_factory=list)
-    """Epochs, such as [1,2,4], whose final state is kept as checkpoints/epoch-<n>."""
+    """Epochs to come, such as [1,2,4], whose final state is kept as checkpoints/epoch-<n>."""
     log_every: Count = 50
     """Number of updates between two lines of metrics."""
     logger: Annotated[str, one_of("none", "tensorboard", "wandb")] = "none"

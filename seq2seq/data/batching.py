@@ -5,6 +5,7 @@ source *and* target length, and the batches of all chunks are shuffled.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -27,12 +28,11 @@ class Batch(NamedTuple):
     """Source ids, EOS included."""
     source_lengths: Int[Tensor, "B"]
     target_input: Int[Tensor, "B T"]
-    """Input of the decoder: BOS and the target ids."""
+    """BOS and the target ids."""
     target_output: Int[Tensor, "B T"]
-    """Output that the decoder should predict: the target ids and EOS."""
+    """The target ids and EOS, which the decoder should predict."""
     target_cells: Int[Tensor, "N"]
-    """Indices, in the flattened ``target_output``, of the ids that are not padding (of all, after
-    :meth:`padded`)."""
+    """Indices in the flattened ``target_output``: of ids, and after :meth:`padded` of all cells."""
 
     def to(self, device: torch.device | str) -> "Batch":
         """Copy the batch to ``device``."""
@@ -46,19 +46,19 @@ class Batch(NamedTuple):
         Rows and widths grow by less than 25 % each, by 7 % on average over sizes up to 128. An
         added row has one PAD as its source; padding adds nothing to the loss.
         """
-        (rows, positions), steps = self.source.shape, self.target_input.shape[1]
-        added = _rounded(rows) - rows
-        source_width, target_width = _rounded(positions), _rounded(steps)
+        added = _rounded(len(self.source)) - len(self.source)
 
-        def pad(ids: Int[Tensor, "B L"], width: int) -> Int[Tensor, "C W"]:
-            return functional.pad(ids, (0, width - ids.shape[1], 0, added), value=PAD)
+        def pad(ids: Int[Tensor, "B L"]) -> Int[Tensor, "C W"]:
+            width = ids.shape[1]
+            return functional.pad(ids, (0, _rounded(width) - width, 0, added), value=PAD)
 
+        target_output = pad(self.target_output)
         return Batch(
-            source=pad(self.source, source_width),
+            source=pad(self.source),
             source_lengths=functional.pad(self.source_lengths, (0, added), value=1),
-            target_input=pad(self.target_input, target_width),
-            target_output=pad(self.target_output, target_width),
-            target_cells=torch.arange((rows + added) * target_width),
+            target_input=pad(self.target_input),
+            target_output=target_output,
+            target_cells=torch.arange(target_output.numel()),
         )
 
     def at_targets(self, cells: Shaped[Tensor, "B T *rest"]) -> Shaped[Tensor, "N *rest"]:
@@ -102,25 +102,21 @@ def _padded(
     return matrix, lengths
 
 
+@dataclass
 class BatchPlan:
-    """Divides pairs into batches, new ones per epoch if shuffled; each epoch has each pair once."""
+    """Divides pairs into batches of at most ``batch_size``; each epoch has each pair once.
 
-    def __init__(
-        self, pairs: EncodedPairs, batch_size: int, seed: int, shuffle: bool = True
-    ) -> None:
-        """Plan batches of at most ``batch_size`` pairs; ``seed`` and the epoch shuffle them.
+    Without ``shuffle``, every epoch has the same batches, those with short sources first.
+    """
 
-        Without ``shuffle``, every epoch has the same batches, those with short sources first.
-        """
-        self.batch_size = batch_size
-        self.seed = seed
-        self.shuffle = shuffle
-        self._source_lengths = pairs.source_lengths
-        self._target_lengths = pairs.target_lengths
+    pairs: EncodedPairs
+    batch_size: int
+    seed: int
+    shuffle: bool = True
 
     def epoch(self, number: int) -> list[Int32[np.ndarray, "_"]]:
         """Return the batches of an epoch as arrays of pair indices, the same in each call."""
-        order = np.arange(len(self._source_lengths), dtype=np.int32)
+        order = np.arange(len(self.pairs), dtype=np.int32)
         if not self.shuffle:
             return self._batches(order, fineness=1.0)
         random = np.random.default_rng([self.seed, number])
@@ -136,13 +132,13 @@ class BatchPlan:
         self, chunk: Int32[np.ndarray, "n"], fineness: float
     ) -> list[Int32[np.ndarray, "_"]]:
         """Sort a chunk into bands by source length, a band by target length; cut into batches."""
-        by_source = chunk[np.argsort(self._source_lengths[chunk], kind="stable")]
+        by_source = chunk[np.argsort(self.pairs.source_lengths[chunk], kind="stable")]
         # With fineness 1, the number of bands equals the number of batches in each band.
         bands = self._split(by_source, fineness * np.sqrt(len(chunk) / self.batch_size))
         for i, band in enumerate(bands):
             # Target lengths rise in one band and fall in the next. So a batch at the border of two
             # bands has targets of similar length.
-            key = self._target_lengths[band] * (1 if i % 2 == 0 else -1)
+            key = self.pairs.target_lengths[band] * (1 if i % 2 == 0 else -1)
             bands[i] = band[np.argsort(key, kind="stable")]
         return np.split(np.concatenate(bands), range(self.batch_size, len(chunk), self.batch_size))
 

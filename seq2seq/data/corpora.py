@@ -30,11 +30,6 @@ def load_test_sets(config: CorpusConfig, data: Path) -> dict[str, ParallelText]:
 def _find(config: CorpusConfig, data: Path, *splits: str) -> dict[str, ParallelText]:
     """Return the text of ``splits`` and of all test sets; with ``splits``, make what is missing."""
     own = Path(config.directory) if config.directory else None
-    if own and not own.is_dir():
-        raise UserError(
-            f"corpus.directory={own} is not a folder; set {'corpus.' if splits else ''}directory="
-            "FOLDER (of a table of pairs, cut -f1 and cut -f2 make the two files)."
-        )
     home = data / "corpora" / config.kind
     if isinstance(config, FilesCorpus):
         folder, fill = _own_folder(config, own, home)
@@ -45,8 +40,8 @@ def _find(config: CorpusConfig, data: Path, *splits: str) -> dict[str, ParallelT
         make_folder(folder, fill)
     if not folder.is_dir():
         raise UserError(
-            f"{folder}, the text of this training, is missing; run prepare with the same settings, "
-            "or set directory=FOLDER to the folder of the test sets."
+            f"There is no folder {folder}; run prepare with the same settings, or set "
+            f"{'corpus.' if splits else ''}directory=FOLDER to a folder of text files."
         )
     found = find_texts(folder, (config.source, config.target))
     tests = [name for name in found if name.startswith("test")] or ["test"]
@@ -73,11 +68,9 @@ def _own_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
     if own is None:
         raise UserError("corpus=files needs your text; set corpus.directory=FOLDER.")
     sizes = {"valid": config.valid_pairs or 0, "test": config.test_pairs or 0}
-    if not any(sizes.values()):
-        return own, None
-    texts = find_texts(own, (config.source, config.target))
+    texts = find_texts(own, (config.source, config.target)) if any(sizes.values()) else {}
     if "train" not in texts:
-        raise UserError(f"{own} lacks train.{config.source} and train.{config.target}; add them.")
+        return own, None
     kept = [text for name, text in texts.items() if name == "valid" or name.startswith("test")]
     for split, size in sizes.items():
         if bool(size) == any(name.startswith(split) for name in texts):

@@ -8,6 +8,7 @@ import logging
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import UInt64
@@ -16,13 +17,7 @@ from seq2seq.config import CorpusConfig, TokenizationConfig, TrainConfig
 from seq2seq.config.evaluation import unspaced
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.encoding import REASONS, EncodedPairs, Split, save_array
-from seq2seq.data.splits import (
-    read_learned,
-    require_sides,
-    save_learned,
-    source_digests,
-    warn_if_learned,
-)
+from seq2seq.data.splits import read_learned, require_sides, source_digests, warn_if_learned
 from seq2seq.data.text import SIDES, Corpus, read_lines, warn_once
 from seq2seq.data.tokenization import (
     SentencePieceTokenizer,
@@ -31,7 +26,6 @@ from seq2seq.data.tokenization import (
     WhitespaceTokenizer,
 )
 from seq2seq.data.vocabulary import SPECIALS, UNK, Vocabulary
-from seq2seq.errors import UserError
 from seq2seq.files import digest, file_digest, make_folder, parse_object, write_json
 
 log = logging.getLogger(__name__)
@@ -39,23 +33,20 @@ log = logging.getLogger(__name__)
 FORMAT = 6
 """Version of the folder's layout and of the code that fills it; part of the hash."""
 TOKENIZER_SENTENCES = 1_000_000
-"""Maximum number of sentences, evenly spaced over the training text, that a subword model learns
-from. SentencePiece holds them all in memory, so this limits the memory of ``prepare``."""
+"""Most sentences that a subword model learns from; SentencePiece holds them all in memory."""
 FEW_PAIRS = 20_000
 """Number of training pairs below which a message suggests more dropout."""
 
 
 @dataclass(frozen=True)
 class PreparedData:
-    """Encoded corpus with its tokenizers, vocabularies and text files."""
+    """Corpus, encoded in the folder ``directory``, with its tokenizers and vocabularies."""
 
     directory: Path
-    """Folder of the encoded text."""
     corpus: Corpus
     source: TextCodec
     target: TextCodec
     max_pieces: int
-    """Maximum number of pieces per side of a pair."""
     train: EncodedPairs
     valid: EncodedPairs
     skipped: dict[str, int]
@@ -74,10 +65,9 @@ def prepare(
     ``codecs`` is a folder with the tokenizers and vocabularies to use; None to learn them.
     """
     text = load_corpus(corpus, data)
-    languages = text.source_language, text.target_language
-    no_spaces = [language for language in languages if unspaced(language)]
-    if no_spaces and tokenization.kind != SentencePieceTokenizer.kind:
-        warn_once(f"{no_spaces[0]} text without spaces needs tokenization=sentencepiece.")
+    languages = corpus.source, corpus.target
+    if any(map(unspaced, languages)) and tokenization.kind != SentencePieceTokenizer.kind:
+        warn_once("Text of a language without spaces needs tokenization=sentencepiece.")
     require_sides(text)
     hashes = text.hashes()
     recipe = {  # exactly the inputs that decide the content of the folder
@@ -92,14 +82,7 @@ def prepare(
         files = sorted([*codecs.glob("tokenizer.*"), *codecs.glob("vocabulary.*")])
         recipe["codecs"] = {path.name: file_digest(path) for path in files}
     directory = data / "prepared" / digest([json.dumps(recipe, sort_keys=True).encode()])[:16]
-
-    def fill(folder: Path) -> None:
-        skipped = _fill(folder, text, corpus, tokenization, codecs)
-        if text.hashes() != hashes:
-            raise UserError("The text changed while it was prepared; run the command again.")
-        write_json(folder / "manifest.json", {**recipe, "skipped": skipped})
-
-    make_folder(directory, fill)
+    make_folder(directory, lambda folder: _fill(folder, text, corpus, tokenization, codecs, recipe))
     learned = np.load(directory / "train.learned.npy", mmap_mode="r")
     if codecs is not None:  # of this run, or of the run whose weights it starts from
         learned = np.union1d(learned, read_learned(codecs.parent.parent))
@@ -120,12 +103,16 @@ def prepare(
 
 
 def _fill(
-    folder: Path, text: Corpus, corpus: CorpusConfig, options: TokenizationConfig, own: Path | None
-) -> dict[str, int]:
-    """Write tokenizers, vocabularies and ids; return how many pairs were left out, by reason."""
+    folder: Path,
+    text: Corpus,
+    corpus: CorpusConfig,
+    options: TokenizationConfig,
+    own: Path | None,
+    recipe: dict[str, Any],
+) -> None:
+    """Write tokenizers, vocabularies, ids, and the recipe with the number of pairs left out."""
     languages, most = (text.source_language, text.target_language), options.max_pieces
-    limits = corpus.train_pairs, corpus.train_max_words
-    train = Split("train", text.train, languages, most, *limits)
+    train = Split("train", text.train, languages, most, corpus.train_pairs, corpus.train_max_words)
     codecs = [TextCodec.load(own, side) for side in SIDES] if own else []
     tokenizers = [codec.tokenizer for codec in codecs] or _tokenizers(train, options)
     skipped: dict[str, int] = {}
@@ -142,32 +129,31 @@ def _fill(
         save_array(folder / f"{split.name}.lines.npy", lines)
         if split is train:
             learned = source_digests(read_lines(text.train.source))[lines - 1]
-            save_learned(folder / "train.learned.npy", learned)
-    return skipped
+            save_array(folder / "train.learned.npy", np.unique(learned))
+    write_json(folder / "manifest.json", {**recipe, "skipped": skipped})
 
 
 def _tokenizers(train: Split, options: TokenizationConfig) -> list[Tokenizer]:
     """Build both sides' tokenizers; subword models learn from the training pairs."""
     if options.kind != "sentencepiece":
         return [WhitespaceTokenizer(language) for language in train.languages]
-    assert options.vocabulary_size  # TokenizationConfig checks it
-    total, models = sum(1 for _ in train.pairs(Counter())), list[bytes]()
+    total = sum(1 for _ in train.pairs(Counter()))
     limit = min(total, TOKENIZER_SENTENCES // (1 + options.joint))
-    for sides in [(0, 1)] if options.joint else [(0,), (1,)]:
+
+    def learn(*sides: int) -> bytes:
         sentences = (
             texts[side]
             for i, (_, *texts) in enumerate(train.pairs(Counter()))
             if (i + 1) * limit // total > i * limit // total
             for side in sides
         )
+        assert options.vocabulary_size  # TokenizationConfig checks it
         where = f"the {' and '.join(train.languages[side] for side in sides)} training text"
         rule = getattr(options, f"{SIDES[sides[0]]}_normalization")
-        size = options.vocabulary_size
-        models.append(SentencePieceTokenizer.train_model(sentences, size, where, rule))
-    return [
-        SentencePieceTokenizer(language, model)
-        for language, model in zip(train.languages, models * 2, strict=False)
-    ]
+        return SentencePieceTokenizer.train_model(sentences, options.vocabulary_size, where, rule)
+
+    models = [learn(0, 1)] * 2 if options.joint else [learn(0), learn(1)]
+    return [*map(SentencePieceTokenizer, train.languages, models)]
 
 
 def _vocabulary(

@@ -20,8 +20,7 @@ from tqdm import tqdm
 
 from seq2seq.config import CorpusConfig
 from seq2seq.config.evaluation import unspaced
-from seq2seq.data.encoding import save_array
-from seq2seq.data.text import SIDES, Corpus, LineWriter, read_lines, warn_once
+from seq2seq.data.text import SIDES, Corpus, LineWriter, ParallelText, read_lines, warn_once
 from seq2seq.errors import UserError
 from seq2seq.files import digest
 
@@ -110,14 +109,9 @@ def assign(
             f"The text has only {len(distinct)} distinct source sentences for corpus.valid_pairs="
             f"{valid}, corpus.test_pairs={test} and training; lower them, or add text."
         )
-    split = np.full(len(distinct), TRAIN, np.int8)
-    split[:test] = TEST
-    split[test : test + valid] = VALID
-    kept = split[source]
-    follows = np.ones(len(first), bool)
-    follows[leader] = False
-    kept[(kept != TRAIN) & follows] = HELD_OUT
-    labels[first] = kept
+    split = np.repeat([TEST, VALID, TRAIN], [test, valid, len(distinct) - test - valid])
+    labels[first] = np.where(split == TRAIN, TRAIN, HELD_OUT)[source]
+    labels[first[leader]] = split
     return labels
 
 
@@ -134,11 +128,6 @@ def source_digest(source: str) -> int:
 def _digest(text: str) -> int:
     """64-bit hash; the probability of a collision among two million pairs is about 1e-7."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
-
-
-def save_learned(path: Path, digests: UInt64[np.ndarray, " N"]) -> None:
-    """Write hashes of sources, sorted, each once."""
-    save_array(path, np.unique(digests))
 
 
 def read_learned(run: Path) -> UInt64[np.ndarray, " N"]:
@@ -160,22 +149,23 @@ def warn_if_learned(name: str, sources: Iterable[str], learned: UInt64[np.ndarra
         )
 
 
+def _words(text: ParallelText, side: str, language: str) -> set[str]:
+    pattern = re.compile(r"\w" if unspaced(language) else r"\w+")
+    lines = islice(read_lines(getattr(text, side)), 5_000)
+    return {word for line in lines for word in pattern.findall(line)}
+
+
 def require_sides(corpus: Corpus) -> None:
     """Refuse validation or test text of which a side has the words of the other training side."""
     languages = corpus.source_language, corpus.target_language
     for side, other, language in zip(SIDES, SIDES[::-1], languages, strict=True):
-        pattern = re.compile(r"\w" if unspaced(language) else r"\w+")
-
-        def words(path: Path, pattern: re.Pattern[str] = pattern) -> set[str]:
-            return {w for line in islice(read_lines(path), 5_000) for w in pattern.findall(line)}
-
-        ours, theirs = (words(getattr(corpus.train, each)) for each in (side, other))
+        known = [_words(corpus.train, each, language) for each in (side, other)]
         for name, text in {"valid": corpus.valid, **corpus.tests}.items():
-            found = words(path := getattr(text, side))
-            own, crossed = (len(found & known) / max(len(found), 20) for known in (ours, theirs))
+            found = _words(text, side, language)
+            own, crossed = (len(found & words) / max(len(found), 20) for words in known)
             if crossed > 0.5 and own < crossed / 2:
                 raise UserError(
-                    f"{path} has {crossed:.0%} of its words in common with "
+                    f"{getattr(text, side)} has {crossed:.0%} of its words in common with "
                     f"{getattr(corpus.train, other)}, but {own:.0%} with "
                     f"{getattr(corpus.train, side)}; exchange the {name} or the train files of the "
                     "two languages."

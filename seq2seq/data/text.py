@@ -8,7 +8,6 @@ import contextlib
 import gzip
 import logging
 import lzma
-import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -31,13 +30,15 @@ TextFolder = tuple[Path, Callable[[Path], object] | None]
 """Folder of text, and the function that fills it if it is missing (None: the user's own)."""
 
 
+UNPACK: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"\xfd7": lzma.open}
+"""First two bytes of a packed file -> function that opens it."""
+
+
 @contextlib.contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open a file to read its bytes; unpack it if it is .gz or .xz."""
     with path.open("rb") as raw:
-        start = raw.peek(6)  # a pipe cannot be read from the start again
-        unpack: Any = gzip.open if start.startswith(b"\x1f\x8b") else None
-        unpack = lzma.open if start.startswith(b"\xfd7zXZ\x00") else unpack
+        unpack = UNPACK.get(raw.peek(2)[:2])  # a pipe cannot be read from the start again
         try:
             yield unpack(raw) if unpack else raw
         except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
@@ -57,12 +58,10 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
             line = raw.decode().removeprefix("\ufeff" if number == 1 else "")
         except UnicodeDecodeError:
             line = "\0"
-        only_cr = number == 1 and "\n" not in line and "\r" in line.strip("\r")
-        if "\0" in line or only_cr:
+        if "\0" in line:
             raise UserError(
-                f"{where}, line {number} is not UTF-8 text with LF as line end; convert it, for "
-                "example with iconv -f UTF-16 -t UTF-8 OLD > NEW (or LATIN1, GB18030, ...), or "
-                r"tr '\r' '\n' < OLD > NEW."
+                f"{where}, line {number} is not UTF-8 text; convert it, for example with iconv -f "
+                "UTF-16 -t UTF-8 OLD > NEW (or LATIN1, GB18030, ...)."
             )
         yield line[:-1].removesuffix("\r") if line.endswith("\n") else line
 
@@ -79,38 +78,26 @@ def content_digest(path: Path) -> str:
 
 
 class LineWriter:
-    """Context that writes a text file whole or not at all; packs it if it ends in .gz or .xz.
+    """Context that writes a text file: at its end, ``part`` replaces ``path``.
 
-    At its end, ``part`` replaces ``path``; pipes, devices and standard output are written directly.
+    A failure leaves the lines in ``part``, which the next writer refuses. Pipes and devices are
+    written directly.
     """
 
-    def __init__(self, path: Path, keep_unfinished: bool = False) -> None:
-        """With ``keep_unfinished``, a failure leaves ``part``, which the next writer refuses."""
+    def __init__(self, path: Path) -> None:
         self._direct = path.exists() and not path.is_file()
         self.path = path if self._direct else path.resolve()
         self.part = self.path.with_name(f"{self.path.name}.part")
         self.count = 0
-        self._keep_unfinished = keep_unfinished
-        self._streams = contextlib.ExitStack()
 
     def __enter__(self) -> "LineWriter":
-        raw: Any = None
-        with contextlib.suppress(OSError):  # it is missing, or standard output is closed
-            if os.path.samestat(self.path.stat(), os.fstat(1)):
-                self._direct, raw = True, os.fdopen(os.dup(1), "wb")
         with self._named_errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if not self._direct:
-                if self._keep_unfinished and self.part.exists() and self.part.stat().st_size:
+                if self.part.exists() and self.part.stat().st_size:
                     raise UserError(f"{self.part} holds lines of an earlier run; delete it.")
                 self.part.unlink(missing_ok=True)  # another run that writes it keeps its own file
-            raw = raw or (self.path if self._direct else self.part).open("wb")
-        self._streams.enter_context(raw)
-        if self.path.suffix == ".gz":  # without name and time: equal lines make equal files
-            raw = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)
-        elif self.path.suffix == ".xz":
-            raw = lzma.LZMAFile(raw, "wb")
-        self._stream = self._streams.enter_context(raw)
+            self._stream = (self.path if self._direct else self.part).open("wb")
         return self
 
     def write(self, line: str) -> None:
@@ -121,13 +108,11 @@ class LineWriter:
         self.count += 1
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            with self._named_errors():
-                self._streams.close()
-                if kind is None and not self._direct:
-                    self.part.replace(self.path)
-        finally:
-            if not self._direct and not (self._keep_unfinished and self.count):
+        with self._named_errors():
+            self._stream.close()
+            if not self._direct and kind is None:
+                self.part.replace(self.path)
+            elif not self._direct and not self.count:
                 self.part.unlink(missing_ok=True)
 
     @contextlib.contextmanager
@@ -174,7 +159,7 @@ class ParallelText:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Checked text for training, validation and testing."""
+    """Checked text for training, validation and at least one test."""
 
     kind: str
     source_language: str
@@ -182,7 +167,6 @@ class Corpus:
     train: ParallelText
     valid: ParallelText
     tests: dict[str, ParallelText]
-    """Name of a test set -> its text; at least one."""
 
     def hashes(self) -> dict[str, str]:
         """Return ``<train|valid>.<source|target>`` -> SHA-256 of the unpacked text."""

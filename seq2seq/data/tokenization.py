@@ -106,13 +106,11 @@ class SentencePieceTokenizer(Tokenizer):
         return [self._processor.id_to_piece(i) for i in range(len(self._processor))]
 
     def tokenize(self, text: str) -> list[str]:
-        pieces: list[str] = self._processor.encode(_plain(text), out_type=str)
-        return pieces
+        return list(self._processor.encode(_plain(text), out_type=str))
 
     def tokenize_all(self, texts: Sequence[str]) -> list[list[str]]:
         # SentencePiece divides the work among threads.
-        pieces: list[list[str]] = self._processor.encode([*map(_plain, texts)], out_type=str)
-        return pieces
+        return list(self._processor.encode([*map(_plain, texts)], out_type=str))
 
     def detokenize(self, pieces: Sequence[str]) -> str:
         return "".join(pieces).replace(WORD_START, " ").lstrip(" ")

@@ -8,6 +8,7 @@ from seq2seq.errors import UserError
 
 PAD, UNK, BOS, EOS = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<unk>", "<s>", "</s>")
+LONGEST = 1_000  # characters of a piece; a longer one is unknown, and cannot fill a page
 
 
 class Vocabulary:
@@ -34,7 +35,8 @@ class Vocabulary:
         from torchtext.vocab import Vocab  # imports torch
 
         limit = None if size is None else max(size - len(SPECIALS), 0)
-        ranked = Vocab(Counter(counts), limit, min_frequency, specials=list(SPECIALS))
+        known = Counter({piece: count for piece, count in counts.items() if len(piece) <= LONGEST})
+        ranked = Vocab(known, limit, min_frequency, specials=list(SPECIALS))
         pieces = ranked.itos[len(SPECIALS) :]
         return cls(pieces, [counts[piece] for piece in pieces])
 
@@ -75,7 +77,8 @@ class Vocabulary:
             *lines, rest = path.read_bytes().decode("utf-8").split("\n")
             rows = [line.rpartition("\t") for line in lines]
             pieces, counts = [piece for piece, _, _ in rows], [int(count) for _, _, count in rows]
-            if rest or tuple(pieces[: len(SPECIALS)]) != SPECIALS or not all(pieces):
+            fits = all(0 < len(piece) <= LONGEST for piece in pieces)
+            if rest or tuple(pieces[: len(SPECIALS)]) != SPECIALS or not fits:
                 raise ValueError(f"it must begin with {' '.join(SPECIALS)} and hold whole lines")
             return cls(pieces[len(SPECIALS) :], counts[len(SPECIALS) :])
         except ValueError as error:

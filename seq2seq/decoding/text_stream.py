@@ -153,7 +153,7 @@ def _open_input(source: str) -> tuple[Iterator[str], int | None]:
 def _open_output(file: str) -> Iterator[Callable[[str], object]]:
     """Open an output; yield the function that writes a line."""
     if file != "-":
-        with LineWriter(Path(file), keep_unfinished=True) as writer:
+        with LineWriter(Path(file)) as writer:
             yield writer.write
         return
     output = sys.stdout.buffer  # on Windows, text would get another encoding and line ends

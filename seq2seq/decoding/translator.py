@@ -5,7 +5,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as shortened
@@ -17,7 +17,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
-from seq2seq.config import DecodingConfig, nearest
+from seq2seq.config import DecodingConfig, check
 from seq2seq.data.text import SIDES
 from seq2seq.data.tokenization import WORD_START, TextCodec
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
@@ -178,13 +178,8 @@ class Translator:
         """
         if isinstance(lines, str):
             raise UserError('lines is a string; call translate("a dog") or stream(["a dog"]).')
-        names = [one.name for one in fields(DecodingConfig)]
-        for key in sorted(settings.keys() - names):
-            near = nearest(key, [*names, "attention", "choices", "prefix"]).split(", ")[:3]
-            raise UserError(
-                f"{key} is not a setting of the search; nearest valid: {', '.join(near)}."
-            )
-        search = replace(config or DecodingConfig(), **settings)
+        given = asdict(config or DecodingConfig()) | settings
+        search = check("decoding", given, DecodingConfig)
         if isinstance(prefix, str):
             prefix = self.target.known_pieces(prefix)
         forced = [*map(_valid, prefix)]

@@ -1,29 +1,33 @@
 """Several systems on one test set: their scores by source length and the gaps between them.
 
-Evaluations form one system if their records have the same ``system``, experiment and search, see
-:func:`group_by_system`. They differ in the seed of the training, and the score of the system is the
-mean over seeds.
+Evaluations form one system if their records have the same ``system``, experiment and search; they
+differ in the seed of the training, and the score of the system is the mean over seeds.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from seq2seq.config import EvaluationConfig, flatten, nearest
+from seq2seq.config import EvaluationConfig, flatten, require_choice
 from seq2seq.config.evaluation import UNSPACED, unspaced
 from seq2seq.errors import UserError
-from seq2seq.evaluation import lengths
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.lengths import ALL, ENDS, LONG, SHORT, ScoreRow
+from seq2seq.evaluation.lengths import (
+    ENDS,
+    LONG,
+    SHORT,
+    ScoreRow,
+    bleu_samples,
+    length_pools,
+    score_rows,
+)
 from seq2seq.evaluation.scores import bucket_members, signatures, source_lengths
 from seq2seq.evaluation.significance import (
-    FEW,
     DifferenceInDifferences,
     Interval,
     PairedComparison,
@@ -33,13 +37,12 @@ from seq2seq.evaluation.significance import (
     difference_in_differences,
     half_length,
 )
+from seq2seq.evaluation.translations import Counts
 from seq2seq.looks import Look, looks
 from seq2seq.record import WHEREABOUTS, EvaluationRecord
 
 NOT_COMPARED = {"name", "baseline", "system", "seed", "data", "output", "evaluation"}
 """Config keys and groups that are not compared: names and seeds of runs, paths, evaluation."""
-Groups = Mapping[str, list[Evaluation]]
-"""System -> its evaluations, in the order of seeds."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +50,23 @@ class System:
     """A system of the comparison, with the scores over all its seeds."""
 
     name: str
-    seeds: list[int | None]
     evaluations: list[Evaluation]
-    """Evaluation of each seed, in the order of ``seeds``."""
+    """Evaluation of each seed, in the order of seeds."""
     rows: list[ScoreRow]
     """Scores of the buckets of source length, then of all sentences."""
+    samples: dict[str, Samples] = field(compare=False, repr=False)
+    """BLEU of each pool that has sentences, and of its resamples."""
     half_length: Interval | None
     """Source length at which BLEU is half that of the shortest bucket; only buckets with enough
     sentences count, and None if these are fewer than two."""
+
+    @property
+    def seeds(self) -> list[int | None]:
+        return [evaluation.record.seed for evaluation in self.evaluations]
+
+    @property
+    def counts(self) -> Int[np.ndarray, "K N 10"]:
+        return np.stack([evaluation.counts.bleu for evaluation in self.evaluations])
 
     @property
     def buckets(self) -> list[ScoreRow]:
@@ -139,154 +151,85 @@ def compare_systems(
     config: EvaluationConfig,
     baselines: Mapping[str, str] | None = None,
 ) -> Comparison:
-    """Compare evaluations of one test set.
+    """Compare evaluations of one test set, each system with its own baseline or else ``baseline``.
 
-    Each system is measured against its own baseline in ``baselines``, otherwise against
-    ``baseline``. If ``baseline`` is None, it is that of the experiment, or else the system of the
-    first evaluation. UserError if test sets differ, and as in :func:`group_by_system` and
-    :func:`arrange`.
+    Without either, the baseline is that of the experiment, or else the first system. UserError if
+    texts or names do not go together.
     """
     for other in evaluations[1:]:
         _require_same_texts(evaluations[0], other)
-    by_models = [e for e in evaluations if not e.external] or evaluations
-    scored = by_models[0].settings
+    models = [e for e in evaluations if not e.external] or evaluations
+    scored, shared = models[0].settings, {}
     tokenize, unit = config.tokenize or scored.tokenize, config.length_unit or scored.unit
     config = replace(config, tokenize=tokenize, length_unit=unit)
-    evaluations = [replace(e, counts=e.counts_for(config)) for e in evaluations]
-    groups: Groups = group_by_system(evaluations)
+    evaluations = [replace(e, counts=Counts.of(e.texts, config, e.counts)) for e in evaluations]
+    groups = group_by_system(evaluations)
     configs = {name: group[0].record.config or {} for name, group in groups.items()}
     planned = [n for n, of in configs.items() if of and of.get("baseline", "") == of.get("system")]
     if baseline is None and len(planned) == 1:
         (baseline,) = planned
     names, against = arrange(list(groups), baseline, baselines or {})
-    groups = {name: groups[name] for name in names}
-    length_of = source_lengths(evaluations[0].texts.sources, config.unit)
-    pools = lengths.length_pools(length_of, config)
-    means = {
-        label: float(length_of[pool.members].mean())
-        for label, pool in pools.items()
-        if label not in (ALL, *ENDS) and pool.sentences >= FEW
-    }
-    samples = {name: lengths.bleu_samples(_stacked(group), pools) for name, group in groups.items()}
-    systems = []
-    for name, group in groups.items():
-        rows = lengths.score_rows([(e.texts, e.counts) for e in group], pools)
-        rows = lengths.with_intervals(rows, samples[name], config.confidence)
-        seeds, half = [evaluation.record.seed for evaluation in group], None
-        if len(means) > 1:
-            scores = np.stack([samples[name][label] for label in means])
-            found = half_length(list(means.values()), scores, scores[0])
-            half = Interval.of(found, config.confidence)
-        systems.append(System(name, seeds, group, rows, half))
-    measured = [name for name in names if name in against]
-    gaps = [_gap((name, against[name]), groups, samples, pools, config) for name in measured]
-
-    def shared(key: str) -> Any:
-        """Value of ``key`` in all records; None if they differ."""
-        values = {getattr(evaluation.record, key) for evaluation in by_models}
-        return values.pop() if len(values) == 1 else None
-
+    words = source_lengths(evaluations[0].texts.sources, config.unit)
+    pools = length_pools(words, config)
+    systems = {name: _score_system(name, groups[name], pools, words) for name in names}
+    for key in ("corpus", "test_set", "search"):
+        values = {getattr(evaluation.record, key) for evaluation in models}
+        shared[key] = values.pop() if len(values) == 1 else None
     return Comparison(
-        corpus=shared("corpus"),
-        test_set=shared("test_set"),
-        search=shared("search"),
-        systems=systems,
-        gaps=gaps,
-        config_differences=_config_differences(groups),
+        **shared,
+        systems=list(systems.values()),
+        gaps=[_gap(systems[n], systems[against[n]], pools, config) for n in names if n in against],
+        config_differences=_config_differences(systems.values()),
         signatures=signatures(config.tokenize, len(evaluations[0].texts.all_references)),
         settings=config,
     )
 
 
-def _stacked(group: Sequence[Evaluation]) -> Int[np.ndarray, "K N 10"]:
-    return np.stack([evaluation.counts.bleu for evaluation in group])
-
-
-def _gap(
-    names: tuple[str, str],
-    groups: Groups,
-    samples: Mapping[str, Mapping[str, Samples]],
-    pools: Mapping[str, Pool],
-    config: EvaluationConfig,
-) -> Gap:
-    """Gap of a system to its baseline (``names``); ``samples`` has BLEU by system and pool."""
-    ours, theirs = (samples[name] for name in names)
-    gap = {label: ours[label] - theirs[label] for label in ours}
-    system, baseline = (_stacked(groups[name]) for name in names)
-    rows = [
-        compare_paired(gap[label], baseline[:, pool.members], system[:, pool.members], config)
-        if pool.sentences
-        else None
-        for label, pool in pools.items()
-        if label not in ENDS
-    ]
-    growth = None
-    if gap.keys() >= {*ENDS}:
-        after, before = ({e.record.seed: e.counts.bleu for e in groups[name]} for name in names)
-        ends, gaps = (pools[SHORT], pools[LONG]), (gap[SHORT], gap[LONG])
-        growth = difference_in_differences(ends, gaps, before, after, config.confidence)
-    return Gap(*names, rows, growth)
-
-
 def _require_same_texts(one: Evaluation, other: Evaluation) -> None:
-    texts = one.texts, other.texts
-    each = [len(of.all_references) for of in texts]
-    if each[0] != each[1]:
-        raise UserError(
-            f"{one.directory} has {each[0]} references of each sentence, and {other.directory} has "
-            f"{each[1]}; evaluate both with the same references."
-        )
-    sources = zip_longest(*(of.sources for of in texts))
-    references = zip_longest(*(zip(*of.all_references, strict=True) for of in texts))
-    for side, lines in (("sources", sources), ("references", references)):
-        for number, (ours, theirs) in enumerate(lines, start=1):
-            if ours != theirs:
-                raise UserError(
-                    f"The {side} of {one.directory} and {other.directory} differ, first at line "
-                    f"{number}; compare evaluations of the same test set."
-                )
+    lines = [zip(of.texts.sources, *of.texts.all_references, strict=True) for of in (one, other)]
+    for number, (ours, theirs) in enumerate(zip_longest(*lines), start=1):
+        if ours != theirs:
+            raise UserError(
+                f"The sources or references of {one.directory} and {other.directory} differ, first "
+                f"at line {number}; compare evaluations of one test set with the same references."
+            )
 
 
 def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluation]]:
     """Group evaluations by system, each group in the order of seeds.
 
-    If experiments or searches differ, they become a part of the system's name. If ensembles of the
-    same name have different seeds, their seeds become a part too. UserError if two evaluations
-    have the same system and seed, or if text of another program has the name of a trained system.
+    Experiment, search and seeds of an ensemble become a part of the system's name if they differ.
+    UserError if two of a name have the same seed, or if only one of them has a model.
     """
     ours = [evaluation.record for evaluation in evaluations if not evaluation.external]
     experiments = {record.experiment for record in ours}
     searches = {record.search for record in ours}
-    members = {(e.record.system, _member_seeds(e)) for e in evaluations}
-    ambiguous = Counter(system for system, _ in members)
     groups: dict[str, list[Evaluation]] = {}
     for evaluation in evaluations:
-        record, seed = evaluation.record, evaluation.record.seed
+        record = evaluation.record
         name = record.system or evaluation.directory.resolve().name
         if len(experiments) > 1 and record.experiment:
             name = f"{record.experiment}/{name}"
         if len(searches) > 1 and not evaluation.external and record.search:
             name = f"{name} ({record.search})"
-        if seed is None and record.members and ambiguous[record.system] > 1:
-            name = f"{name} (seeds {_member_seeds(evaluation)})"
+        if record.seed is None and record.members:
+            namesakes = {_member_seeds(one) for one in ours if one.system == record.system}
+            name += f" (seeds {_member_seeds(record)})" if len(namesakes) > 1 else ""
         group = groups.setdefault(name, [])
-        if clash := [
-            e for e in group if e.record.seed == seed or e.external != evaluation.external
-        ]:
-            raise UserError(
-                f"{clash[0].directory} and {evaluation.directory} are both of system {name}"
-                f"{'' if seed is None or clash[0].external else f' with seed {seed}'}; leave one "
-                "of them out, or, if one was made from a file of hypotheses, evaluate it again "
-                "with another system=NAME."
-            )
+        for other in group:
+            if other.record.seed == record.seed or other.external != evaluation.external:
+                raise UserError(
+                    f"{other.directory} and {evaluation.directory} are both of system {name}"
+                    f"{'' if record.seed is None else f' with seed {record.seed}'}; leave one of "
+                    "them out, or evaluate a file of hypotheses again with another system=NAME."
+                )
         group.append(evaluation)
-    for group in groups.values():
         group.sort(key=lambda e: (e.record.seed is not None, e.record.seed or 0))
     return groups
 
 
-def _member_seeds(evaluation: Evaluation) -> str:
-    return ", ".join(str(member.seed) for member in evaluation.record.members)
+def _member_seeds(record: EvaluationRecord) -> str:
+    return ", ".join(str(member.seed) for member in record.members)
 
 
 def arrange(
@@ -294,17 +237,12 @@ def arrange(
 ) -> tuple[list[str], dict[str, str]]:
     """Order the systems as in ``Comparison.systems``; return their names, and system -> baseline.
 
-    Names are sorted, with ``k2`` before ``k10``. A baseline has a baseline itself only if
-    ``baselines`` sets one. UserError if ``baseline`` or ``baselines`` has a name that is not
-    in ``names``.
+    A baseline has a baseline itself only if ``baselines`` sets one. UserError for unknown names.
     """
     first = names[0] if baseline is None else baseline
-    for name in (first, *baselines, *baselines.values()):
-        if name not in names:
-            raise UserError(
-                f"There is no system or baseline {name} in this comparison; valid names for "
-                f"baseline and baselines, nearest first: {nearest(name, names)}."
-            )
+    require_choice("baseline", first, names)
+    for name in (*baselines, *baselines.values()):
+        require_choice("baselines", name, names)
     ordered = [first, *sorted({*names} - {first}, key=_by_number)]
     alone = {first, *baselines.values()} - set(baselines)
     against = {name: baselines.get(name, first) for name in ordered if name not in alone}
@@ -317,41 +255,68 @@ def arrange(
     return sorted(ordered, key=lambda n: (ordered.index(root(n)), n in against)), against
 
 
-def _by_number(name: str) -> list[tuple[int, str]]:
-    parts = re.split(r"([0-9]+)", name)
-    return [(int(part), "") if part.isdecimal() else (0, part) for part in parts]
+def _by_number(name: str) -> list[str | int]:
+    """Key for sorting, with k2 before k10."""
+    parts = re.split("([0-9]+)", name)
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)]
 
 
-def _config_differences(groups: Groups) -> dict[str, dict[str, list[Any]]]:
-    """Find ``Comparison.config_differences``; systems without one config each are left out."""
-    settings = {
-        name: configs
-        for name, group in groups.items()
-        if (configs := [_settings(e.record) for e in group if e.record.config and not _is_mixed(e)])
-    }
-    keys = {key for configs in settings.values() for config in configs for key in config}
+def _score_system(
+    name: str, group: list[Evaluation], pools: Mapping[str, Pool], words: Int[np.ndarray, "N"]
+) -> System:
+    samples = bleu_samples(np.stack([evaluation.counts.bleu for evaluation in group]), pools)
+    rows = score_rows(
+        [(evaluation.texts, evaluation.counts) for evaluation in group], pools, samples
+    )
+    enough = [row.words for row in rows[:-1] if not row.few]
+    half = None
+    if len(enough) > 1:
+        means = [float(words[pools[label].members].mean()) for label in enough]
+        scores = np.stack([samples[label] for label in enough])
+        half = Interval.of(half_length(means, scores, scores[0]))
+    return System(name, group, rows, samples, half)
+
+
+def _gap(
+    system: System, baseline: System, pools: Mapping[str, Pool], config: EvaluationConfig
+) -> Gap:
+    gaps = {label: of - baseline.samples[label] for label, of in system.samples.items()}
+    after, before, rows = system.counts, baseline.counts, list[PairedComparison | None]()
+    for label in (row.words for row in system.rows):
+        chosen, gap = pools[label].members, gaps.get(label)
+        of = (
+            None
+            if gap is None
+            else compare_paired(gap, before[:, chosen], after[:, chosen], config)
+        )
+        rows.append(of)
+    growth = None
+    if gaps.keys() >= {*ENDS}:
+        by_seed = [dict(zip(of.seeds, of.counts, strict=True)) for of in (baseline, system)]
+        growth = difference_in_differences(
+            (pools[SHORT], pools[LONG]), (gaps[SHORT], gaps[LONG]), *by_seed
+        )
+    return Gap(system.name, baseline.name, rows, growth)
+
+
+def _config_differences(systems: Iterable[System]) -> dict[str, dict[str, list[Any]]]:
+    """Find ``Comparison.config_differences``; ensembles of several systems have no one config."""
+    settings: dict[str, list[dict[str, Any]]] = {}
+    for system in systems:
+        for record in (evaluation.record for evaluation in system.evaluations):
+            if record.config and len({member.system for member in record.members}) < 2:
+                settings.setdefault(system.name, []).append(_settings(record))
     differences = {}
-    for key in sorted(keys):
-        values = {
-            name: _distinct(c.get(key) for c in configs) for name, configs in settings.items()
-        }
-        if len(_distinct(value for distinct in values.values() for value in distinct)) > 1:
+    for key in sorted({key for each in settings.values() for config in each for key in config}):
+        values: dict[str, list[Any]] = {name: [] for name in settings}
+        for name, configs in settings.items():
+            for value in (config.get(key) for config in configs):
+                if value not in values[name]:
+                    values[name].append(value)
+        first, *others = values.values()
+        if len(first) > 1 or any(other != first for other in others):
             differences[key] = values
     return differences
-
-
-def _is_mixed(evaluation: Evaluation) -> bool:
-    """Whether it is of an ensemble of several systems; its config is that of the first model."""
-    return len({one.system for one in evaluation.record.members}) > 1
-
-
-def _distinct(values: Iterable[Any]) -> list[Any]:
-    """Values without repetitions, in order; they need not be hashable."""
-    distinct: list[Any] = []
-    for value in values:
-        if value not in distinct:
-            distinct.append(value)
-    return distinct
 
 
 def _settings(record: EvaluationRecord) -> dict[str, Any]:

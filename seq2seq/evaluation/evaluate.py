@@ -21,13 +21,19 @@ from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
 from seq2seq.distributed import SINGLE, ProcessGroup
 from seq2seq.errors import UserError
-from seq2seq.evaluation.folder import GIVEN, SCORES, Evaluation, read_evaluation, write_evaluation
+from seq2seq.evaluation.folder import (
+    EXTERNAL,
+    SCORES,
+    Evaluation,
+    read_evaluation,
+    write_evaluation,
+)
 from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.references import draw_maps, score_references
 from seq2seq.evaluation.scores import signatures
 from seq2seq.evaluation.test_sets import find_test_sets, given_text
 from seq2seq.evaluation.translations import Translations
-from seq2seq.files import named_file, parse_object
+from seq2seq.files import named_file
 from seq2seq.record import EvaluationRecord, Member, environment_record, read_record
 
 log = logging.getLogger(__name__)
@@ -44,17 +50,17 @@ def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evalu
     holds already are only scored again. The first process of ``group`` returns the evaluations.
     """
     if config.hypotheses is not None:
-        return [_evaluate_file(config)] if group.is_first else []
+        return [_evaluate_external(config)] if group.is_first else []
     device = choose_device(config.device)
     paths = str(config.checkpoint), *config.more_checkpoints
     checkpoints = [load_checkpoint(Path(path), device) for path in paths]
     translator = Translator(checkpoints, precision=config.precision)
     translator.as_written = True
     with translator.sharing(group) as first:
-        return _evaluate_system(config, checkpoints, translator) if first else []
+        return _evaluate_model(config, checkpoints, translator) if first else []
 
 
-def _evaluate_system(
+def _evaluate_model(
     config: EvaluateConfig, checkpoints: list[Checkpoint], translator: Translator
 ) -> list[Evaluation]:
     folders, batch_size = [one.directory for one in checkpoints], config.decoding.batch_size
@@ -66,27 +72,60 @@ def _evaluate_system(
     scoring = config.evaluation.for_languages(corpus.source, corpus.target)
     signatures(scoring.tokenize)  # a missing tokenizer is found before any work
     suffix = f"-ensemble{len(runs)}" if len(runs) > 1 else ""
-    texts = find_test_sets(config, corpus)
-
-    def subject(name: str, search: DecodingConfig) -> tuple[Path, dict[str, Any]]:
-        """Folder of an evaluation, and what its translations depend on."""
-        directory, settings = output / f"{name}-{search.name}{suffix}", asdict(search)
-        del settings["batch_size"]
-        models = [(checkpoint.directory, checkpoint.sha256) for checkpoint in checkpoints]
-        return directory, {
-            **_identity(output, models, texts[name]),
-            "search": settings,
-            "precision": str(translator.precision).removeprefix("torch."),
-            "device": translator.device.type,
-        }
-
-    sides = {name: read_references(text) for name, text in texts.items()}
-    for name, (sources, _) in sides.items():  # before any work
+    model = _model_record(checkpoints, runs, translator)
+    model.system += suffix
+    digests = [(one.directory, one.sha256) for one in checkpoints]
+    learned = np.concatenate([read_learned(run) for run in dict.fromkeys(runs)])
+    evaluations = []
+    for name, text in find_test_sets(config, corpus).items():
+        sources, references = read_references(text)
         if config.maps and max(config.maps) > len(sources):
             raise UserError(f"maps={max(config.maps)}: {name} has only {len(sources)} lines.")
+        warn_if_learned(name, sources, learned)
+        codecs = zip((translator.source, translator.target), (sources, references[0]), strict=True)
+        ids = [i for codec, side in codecs for sentence in side for i in codec.encode(sentence)]
+        if ids and (share := ids.count(UNK) / len(ids)) > 0.01:
+            log.info("%s: the model's vocabularies lack %.0f%% of the pieces.", name, 100 * share)
+        lines = {line - 1 for line in config.maps}
+        lines |= {*lines_by_length(sources, scoring, MAPS_PER_BUCKET)}
+        scores = None
         for search in config.searches():
-            _require_same_subject(*subject(name, search))
+            directory, settings = output / f"{name}-{search.name}{suffix}", asdict(search)
+            record = replace(model, test_set=name, search=search.name)
+            record.config = {**(model.config or {}), "decoding": asdict(search)}
+            del settings["batch_size"]
+            record.identity = {
+                **_identity(output, digests, text),
+                "search": settings,
+                "precision": str(translator.precision).removeprefix("torch."),
+                "device": translator.device.type,
+            }
+            if (earlier := _earlier(directory, record.identity)) is None:
+                scores = scores or score_references(translator, sources, references[0], batch_size)
+                texts = _translate(translator, sources, references, search, record)
+                texts, counts = replace(texts, reference_scores=scores), None
+            else:
+                log.info("%s holds these translations already; scoring them again.", directory)
+                texts, counts = earlier.texts, earlier.counts
+                # Since then, run.json may have been lost, or the run may have been continued
+                # without a better checkpoint.
+                training = record.training or earlier.record.training
+                whole = {**(earlier.record.config or {}), "training": record.config["training"]}
+                record = replace(earlier.record, training=training, config=whole)
+            record.maps = config.maps or record.maps
+            drawn = draw_maps(
+                translator, texts, lines - {one.line for one in texts.maps}, batch_size
+            )
+            texts = replace(texts, maps=sorted([*texts.maps, *drawn], key=lambda one: one.line))
+            evaluations.append(write_evaluation(directory, texts, scoring, record, counts))
+            log.info("%s: BLEU %.2f", directory, evaluations[-1].overall.bleu or 0.0)
+    return evaluations
 
+
+def _model_record(
+    checkpoints: list[Checkpoint], runs: list[Path], translator: Translator
+) -> EvaluationRecord:
+    """What the records of all evaluations of a model, or of an ensemble, have in common."""
     # The config of a continued run may have larger limits than that of its checkpoint.
     has_config = (runs[0] / "config.json").is_file()
     trained = read_config(runs[0]) if has_config else checkpoints[0].config
@@ -95,52 +134,18 @@ def _evaluate_system(
         Member(one.config.system, one.config.seed, one.state.progress.update, training)
         for one, training in zip(checkpoints, trainings, strict=True)
     ]
-    known = {
-        "experiment": trained.name,
-        "system": trained.system + suffix,
-        "seed": trained.seed if len({member.seed for member in members}) == 1 else None,
-        "training": trainings[0] if len({*runs}) == 1 else None,
-        "members": members if len(members) > 1 else [],
-        "corpus": trained.corpus.kind,
-        "checkpoint": str(folders[0]),
-        "parameters": translator.model.parameter_counts(),
+    return EvaluationRecord(
+        experiment=trained.name,
+        system=trained.system,
+        seed=trained.seed if len({member.seed for member in members}) == 1 else None,
+        training=trainings[0] if len({*runs}) == 1 else None,
+        members=members if len(members) > 1 else [],
+        corpus=trained.corpus.kind,
+        checkpoint=str(checkpoints[0].directory),
+        config=asdict(trained),
+        parameters=translator.model.parameter_counts(),
         **environment_record(translator.device),
-    }
-    learned = np.concatenate([read_learned(run) for run in dict.fromkeys(runs)])
-    evaluations = []
-    for name, (sources, references) in sides.items():
-        warn_if_learned(name, sources, learned)
-        codecs = zip((translator.source, translator.target), (sources, references[0]), strict=True)
-        ids = [i for codec, side in codecs for sentence in side for i in codec.encode(sentence)]
-        if ids and (share := ids.count(UNK) / len(ids)) > 0.01:
-            log.info("%s: the model's vocabularies lack %.0f%% of the pieces.", name, 100 * share)
-        lines = {line - 1 for line in config.maps if sources[line - 1].strip()}
-        lines |= {*lines_by_length(sources, scoring, MAPS_PER_BUCKET)}
-        scores = None
-        for search in config.searches():
-            directory, identity = subject(name, search)
-            settings = {**asdict(trained), "decoding": asdict(search)}
-            if (finished := _finished(directory, identity)) is None:
-                record = EvaluationRecord(
-                    **known, test_set=name, search=search.name, config=settings, identity=identity
-                )
-                scores = scores or score_references(translator, sources, references[0], batch_size)
-                said = _translate(translator, sources, references, search, record)
-                said, counts = replace(said, reference_scores=scores), None
-            else:
-                log.info("%s holds these translations already; scoring them again.", directory)
-                said, counts = finished.texts, finished.counts
-                # Since then, run.json may have been lost, or the run may have been continued
-                # without a better checkpoint.
-                training = known["training"] or finished.record.training
-                settings = {**(finished.record.config or {}), "training": settings["training"]}
-                record = replace(finished.record, training=training, config=settings)
-            record.maps = config.maps or record.maps
-            drawn = draw_maps(translator, said, lines - {one.line for one in said.maps}, batch_size)
-            said = replace(said, maps=sorted([*said.maps, *drawn], key=lambda one: one.line))
-            evaluations.append(write_evaluation(directory, said, scoring, record, counts))
-            log.info("%s: BLEU %.2f", directory, evaluations[-1].overall.bleu or 0.0)
-    return evaluations
+    )
 
 
 def _translate(
@@ -170,7 +175,7 @@ def _translate(
     )
 
 
-def _evaluate_file(config: EvaluateConfig) -> Evaluation:
+def _evaluate_external(config: EvaluateConfig) -> Evaluation:
     """Score ``config.hypotheses``; write to the folder ``<output>/<name of source>-<system>``."""
     text, output = given_text(config), Path(str(config.output))
     hypotheses = named_file("hypotheses", str(config.hypotheses))
@@ -180,11 +185,11 @@ def _evaluate_file(config: EvaluateConfig) -> Evaluation:
     _warn_of_marks(text.target, first, said)
     directory = output / f"{text.source.name}-{config.system}"
     identity = _identity(output, [(hypotheses, content_digest(hypotheses))], text)
-    _require_same_subject(directory, identity)
+    _earlier(directory, identity)
     record = EvaluationRecord(
         system=str(config.system),
         test_set=text.source.name,
-        search=GIVEN,
+        search=EXTERNAL,
         identity=identity,
         **environment_record(torch.device("cpu")),
     )
@@ -228,28 +233,25 @@ def _identity(output: Path, models: list[tuple[Path, str]], text: ParallelText) 
     }
 
 
-def _require_same_subject(directory: Path, identity: dict[str, Any]) -> None:
-    """Refuse to replace what another identity gave; changed files at its paths are no other."""
+def _earlier(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
+    """The undamaged evaluation in a folder with this ``identity``; UserError if it has another one.
+
+    A file that was changed at the same path has made no other evaluation, but an old one.
+    """
+    if not (directory / SCORES).exists():
+        return None
     try:
-        stored = parse_object((directory / SCORES).read_bytes())["record"]["identity"]
-        theirs = {**stored, "system": [part["path"] for part in stored["system"]]}
-    except (OSError, ValueError, KeyError, TypeError):
-        return  # there is no evaluation, or a damaged one
-    ours = {**identity, "system": [part["path"] for part in identity["system"]]}
+        evaluation = read_evaluation(directory)
+        theirs, ours = (
+            {**of, "system": [part["path"] for part in of["system"]]}
+            for of in (evaluation.record.identity, identity)
+        )
+    except (UserError, KeyError, TypeError) as error:
+        log.warning("%s is evaluated again, and its files are replaced: %s", directory, error)
+        return None
     if different := sorted(key for key in {*ours, *theirs} if ours.get(key) != theirs.get(key)):
         raise UserError(
             f"{directory} holds another evaluation (other {', '.join(different)}), which is not "
             "replaced; set output=ANOTHER_FOLDER, or move that folder away."
         )
-
-
-def _finished(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
-    """Evaluation in a folder, if it is undamaged and has this ``identity``; else None."""
-    if not (directory / SCORES).exists():
-        return None
-    try:
-        evaluation = read_evaluation(directory)
-    except UserError as error:
-        log.warning("%s This command now evaluates again and replaces the files.", error)
-        return None
     return evaluation if evaluation.record.identity == identity else None

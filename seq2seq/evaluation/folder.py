@@ -17,18 +17,18 @@ import contextlib
 import io
 import zipfile
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int
 
-from seq2seq.config import DecodingConfig, EvaluationConfig, check, from_json
+from seq2seq.config import DecodingConfig, EvaluationConfig, check
 from seq2seq.data.text import decode_lines
 from seq2seq.errors import UserError
 from seq2seq.evaluation import lengths
-from seq2seq.evaluation.lengths import ALL, ScoreRow
+from seq2seq.evaluation.lengths import ScoreRow
 from seq2seq.evaluation.scores import METRICS, source_lengths
 from seq2seq.evaluation.significance import Pool
 from seq2seq.evaluation.translations import Counts, Translations
@@ -41,7 +41,7 @@ FILES = (*TEXTS, COUNTS, SENTENCES)
 OTHERS = "references-{}.txt"
 DAMAGE = OSError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile
 """Errors that reading an altered file may raise."""
-GIVEN = "given"
+EXTERNAL = "given"
 """Value of ``search`` in the record of translations that came without a model."""
 
 
@@ -62,7 +62,7 @@ class Evaluation:
     @property
     def external(self) -> bool:
         """Whether the translations came without a model, for example from a file."""
-        return self.record.search == GIVEN
+        return self.record.search == EXTERNAL
 
     @cached_property
     def pools(self) -> dict[str, Pool]:
@@ -76,17 +76,12 @@ class Evaluation:
 
     @property
     def overall(self) -> ScoreRow:
-        return next(row for row in self.rows if row.words == ALL)
+        return self.rows[-1]
 
     def rows_with_intervals(self) -> list[ScoreRow]:
         """Return ``rows`` with bootstrap intervals of BLEU, as ``settings`` defines them."""
         samples = lengths.bleu_samples(self.counts.bleu[None], self.pools)
-        return lengths.with_intervals(self.rows, samples, self.settings.confidence)
-
-    def counts_for(self, config: EvaluationConfig) -> Counts:
-        """Return the stored counts if they fit ``config`` and this sacreBLEU, else new ones."""
-        same = self.counts.match(self.texts, config)
-        return self.counts if same else Counts.of(self.texts, config)
+        return lengths.score_rows([(self.texts, self.counts)], self.pools, samples)
 
 
 def write_evaluation(
@@ -96,17 +91,15 @@ def write_evaluation(
     record: EvaluationRecord,
     counts: Counts | None = None,
 ) -> Evaluation:
-    """Count, score and write a translated test set; return its evaluation.
+    """Count, score and write a translated test set, over an earlier one; return its evaluation.
 
-    ``counts`` are those of ``texts``, if known. Files of an earlier evaluation in ``directory`` are
-    replaced one by one.
+    ``counts`` are those of ``texts``, if known.
     """
     if not len(texts):
         raise UserError(f"The test set of {directory} is empty; add at least one sentence.")
     if directory.is_symlink():  # a link in a stranger's run could lead anywhere
         raise UserError(f"{directory} is a link; delete it, or set output=ANOTHER_FOLDER.")
-    if counts is None or not counts.match(texts, config):
-        counts = Counts.of(texts, config)
+    counts = Counts.of(texts, config, counts)
     evaluation = Evaluation(directory, texts, counts, config, record)
     directory.mkdir(parents=True, exist_ok=True)
     sentences = asdict(texts)
@@ -117,8 +110,6 @@ def write_evaluation(
     for number, lines in enumerate(sentences.pop("more_references"), start=2):
         columns[OTHERS.format(number)] = lines
     for name, lines in columns.items():
-        if any("\n" in line for line in lines):
-            raise ValueError(f"a sentence of {name} holds a line break")
         write_whole(directory / name, "".join(f"{line}\n" for line in lines).encode())
     write_json(directory / SENTENCES, sentences)
     content = {
@@ -165,8 +156,8 @@ def read_evaluation(directory: Path) -> Evaluation:
         sentences["more_references"] = [_plain_lines(directory / name) for name in others]
         texts = check("", sentences, Translations, sentences=True)
         arrays = _read_counts(directory / COUNTS, digests.get(COUNTS), len(texts))
-        counts = Counts(arrays, dict(content["signatures"]))
-        settings = from_json(EvaluationConfig, content["settings"])
+        settings = check("settings", content["settings"], EvaluationConfig)
+        counts = Counts.of(texts, settings, Counts(arrays, dict(content["signatures"])))
         record = check("record", content["record"], EvaluationRecord)
     except (*DAMAGE, UserError) as error:
         kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
@@ -174,8 +165,7 @@ def read_evaluation(directory: Path) -> Evaluation:
             f"{directory} is damaged or is no evaluation ({kind}{str(error).rstrip('.')}); restore "
             "it, or delete the folder and evaluate again."
         ) from None
-    evaluation = Evaluation(directory, texts, counts, settings, record)
-    return replace(evaluation, counts=evaluation.counts_for(settings))
+    return Evaluation(directory, texts, counts, settings, record)
 
 
 def _plain_lines(path: Path) -> list[str]:
@@ -187,13 +177,13 @@ def _plain_lines(path: Path) -> list[str]:
 def _read_counts(path: Path, digest: object, size: int) -> dict[str, Int[np.ndarray, "N _"]]:
     """Read the arrays of counts that fit; what does not is not unpacked, and made again."""
     arrays: dict[str, np.ndarray] = {}
-    with contextlib.suppress(*DAMAGE):
+    with contextlib.suppress(Exception):
         if file_digest(path) == digest:
-            with zipfile.ZipFile(path) as packed, np.load(path, allow_pickle=False) as stored:
+            with np.load(path, allow_pickle=False) as stored:
                 for key, metric in METRICS.items():
-                    with packed.open(f"{key}.npy") as stream:
-                        np.lib.format.read_magic(stream)
-                        shape, _, kind = np.lib.format.read_array_header_1_0(stream)
-                    if shape == (size, metric.columns) and kind.kind in "iu":
-                        arrays[key] = stored[key]
+                    limit = 8 * size * metric.columns + 1_000
+                    if stored.zip.getinfo(f"{key}.npy").file_size < limit:
+                        array = stored[key]
+                        if array.shape == (size, metric.columns) and array.dtype.kind in "iu":
+                            arrays[key] = array
     return arrays

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
@@ -93,14 +93,9 @@ def lines_by_length(sources: Sequence[str], config: EvaluationConfig, most: int)
 
 
 def length_pools(lengths: Int[np.ndarray, "N"], config: EvaluationConfig) -> dict[str, Pool]:
-    """Pools by label: buckets of source length from short to long, ``ALL``, ``SHORT`` and ``LONG``.
-
-    ``lengths`` are those of the sources, in ``config.unit``.
-    """
-    members = bucket_members(lengths, config.edges)
-    members |= {ALL: np.ones(len(lengths), dtype=bool)}
-    short, long = config.ends
-    members |= {SHORT: lengths <= short, LONG: lengths > long}
+    """Pools by label: buckets from short to long, ``ALL``, ``SHORT``, ``LONG``."""
+    members, (short, long) = bucket_members(lengths, config.edges), config.ends
+    members |= {ALL: lengths >= 0, SHORT: lengths <= short, LONG: lengths > long}
     return {
         label: Pool(chosen, 0 if label == ALL else number, config.bootstrap, config.seed)
         for number, (label, chosen) in enumerate(members.items(), start=1)
@@ -110,19 +105,20 @@ def length_pools(lengths: Int[np.ndarray, "N"], config: EvaluationConfig) -> dic
 def bleu_samples(
     counts: Int[np.ndarray, "K N 10"], pools: Mapping[str, Pool]
 ) -> dict[str, Samples]:
-    """BLEU, the mean over K seeds, on each pool of sentences and on each of its resamples.
-
-    ``counts`` has the n-gram counts of each sentence. Pools without sentences are left out.
-    """
+    """BLEU, the mean over K seeds, on each pool that has sentences and on each of its resamples."""
     return {label: pool.estimate(counts, bleu) for label, pool in pools.items() if pool.sentences}
 
 
 def score_rows(
-    seeds: Sequence[tuple[Translations, Counts]], pools: Mapping[str, Pool]
+    seeds: Sequence[tuple[Translations, Counts]],
+    pools: Mapping[str, Pool],
+    samples: Mapping[str, Samples] | None = None,
 ) -> list[ScoreRow]:
-    """Score a system, of one or several seeds, on each pool except ``ENDS``."""
+    """Score a system, of one or several seeds, on each pool except ``ENDS``.
+
+    ``samples`` of :func:`bleu_samples` give the intervals of BLEU.
+    """
     texts, counts = zip(*seeds, strict=True)
-    stacked = {key: np.stack([of_seed.arrays[key] for of_seed in counts]) for key in METRICS}
 
     def mean(values: Iterable[float | None]) -> float | None:
         known = [value for value in values if value is not None]
@@ -130,38 +126,30 @@ def score_rows(
 
     rows = []
     for label, pool in pools.items():
+        chosen = np.flatnonzero(pool.members)
         if label in ENDS:
             continue
-        chosen = np.flatnonzero(pool.members)
         if not len(chosen):
             rows.append(ScoreRow(label, 0))
             continue
-        sums = {key: of[:, chosen].sum(axis=1) for key, of in stacked.items()}
+        sums = {
+            key: np.stack([of_seed.arrays[key][chosen].sum(axis=0) for of_seed in counts])
+            for key in METRICS
+        }
         found = {key: metric.score(sums[key]) for key, metric in METRICS.items()}
+        found["brevity_ratio"] = brevity_ratio(sums["bleu"])
+        found["unpenalised"] = unpenalised_bleu(sums["bleu"])
         loss = mean(reference_loss(of_seed.reference_scores, chosen) for of_seed in texts)
         scores = {
-            **{key: float(of.mean()) for key, of in found.items()},
-            "brevity_ratio": float(brevity_ratio(sums["bleu"]).mean()),
-            "unpenalised": float(unpenalised_bleu(sums["bleu"]).mean()),
+            **{key: float(of_seeds.mean()) for key, of_seeds in found.items()},
             "capped": mean(sum(t.capped[i] for i in chosen) if t.capped else None for t in texts),
             "loss": loss,
             "perplexity": None if loss is None else perplexity(loss),
         }
-        rows.append(ScoreRow(label, len(chosen), scores, by_seed=found["bleu"].tolist()))
+        interval = Interval.of(samples[label]) if samples else None
+        ends = (interval.low, interval.high) if interval else (None, None)
+        rows.append(ScoreRow(label, len(chosen), scores, *ends, found["bleu"].tolist()))
     return rows
-
-
-def with_intervals(
-    rows: Sequence[ScoreRow], samples: Mapping[str, Samples], confidence: float
-) -> list[ScoreRow]:
-    """Return the rows with intervals of BLEU, computed from ``samples``."""
-    found = []
-    for row in rows:
-        if row.sentences:
-            interval = Interval.of(samples[row.words], confidence)
-            row = replace(row, bleu_low=interval.low, bleu_high=interval.high)
-        found.append(row)
-    return found
 
 
 def reference_losses(scored: ReferenceScores) -> Float[np.ndarray, "N 2"]:
@@ -169,11 +157,9 @@ def reference_losses(scored: ReferenceScores) -> Float[np.ndarray, "N 2"]:
 
     Both are 0 for a pair whose source or reference is blank; a loss that is not finite is NaN.
     """
-    losses = [
-        (0.0 if not pieces else np.nan if log_probability is None else -log_probability, pieces)
-        for log_probability, pieces in zip(scored.log_probabilities, scored.pieces, strict=True)
-    ]
-    return np.array(losses, dtype=np.float64)
+    pieces = np.array(scored.pieces)
+    losses = -np.array(scored.log_probabilities, dtype=np.float64)  # None becomes NaN
+    return np.stack([np.where(pieces > 0, losses, 0.0), pieces], axis=1)
 
 
 def reference_loss(scored: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -> float | None:

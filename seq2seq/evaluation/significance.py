@@ -92,9 +92,9 @@ class Interval:
     high: float
 
     @classmethod
-    def of(cls, samples: Samples, confidence: float = 0.95) -> "Interval":
-        """Build the percentile interval that holds a fraction ``confidence`` of the resamples."""
-        tail = (1 - confidence) / 2
+    def of(cls, samples: Samples) -> "Interval":
+        """Build the percentile interval of the resamples, at ``EvaluationConfig.confidence``."""
+        tail = (1 - EvaluationConfig.confidence) / 2
         # Ends are samples, not means of two samples, because a half-length may be infinite.
         low, high = np.quantile(samples[1:], [tail, 1 - tail], method="nearest")
         return cls(float(samples[0]), float(low), float(high))
@@ -139,20 +139,16 @@ def compare_paired(
     system: Int[np.ndarray, "L N 10"],
     config: EvaluationConfig,
 ) -> PairedComparison:
-    """Compute the interval of the gap between two systems, and two p-values.
+    """Compare two systems by their ``gap`` in BLEU and their counts of the same sentences.
 
-    If each system has one seed, the p-values are those of ``sacrebleu.significance.PairedTest`` for
-    the same random seed and number of trials, with two exceptions. Here a trial also counts if its
-    difference equals the observed difference: a system compared with itself has p = 1. And for a
-    part of the test set, such as a bucket, the bootstrap draws other resamples (``Pool.number``).
-
-    ``gap`` is BLEU of the system minus BLEU of the baseline. ``baseline`` and ``system`` are counts
-    of the same sentences.
+    For one seed each, the p-values are those of ``sacrebleu.significance.PairedTest``, except that
+    a trial that equals the observation counts, too, and that a bucket draws other resamples.
     """
-    spread = np.abs(gap[1:]) - np.abs(gap[1:]).mean()
+    spread = np.abs(gap)
+    spread[1:] -= spread[1:].mean()
     return PairedComparison(
-        gap=Interval.of(gap, config.confidence),
-        p_bootstrap=p_value(spread, abs(gap[0])),
+        gap=Interval.of(gap),
+        p_bootstrap=p_value(spread),
         p_randomization=randomization_test(baseline, system, config),
     )
 
@@ -162,31 +158,23 @@ def randomization_test(
 ) -> float:
     """Two-sided p-value: fraction of trials whose gap is at least as large as the observed gap.
 
-    Each trial swaps the outputs of baseline and system for about half of the sentences. The
-    statistic is the gap between means over seeds. The outputs of a seed are swapped with those of a
-    seed of the other system. If the systems have different numbers of seeds, the seeds of each
-    system are repeated until the numbers are equal.
+    Each trial swaps the outputs of baseline and system for about half of the sentences, seed by
+    seed. The gap is that between means over seeds. The seeds of a system with fewer are repeated.
     """
     pairs = np.lcm(len(baseline), len(system))
-    first = np.tile(baseline, (pairs // len(baseline), 1, 1))
-    second = np.tile(system, (pairs // len(system), 1, 1))
+    first, second = (np.tile(of, (pairs // len(of), 1, 1)) for of in (baseline, system))
     generator = np.random.default_rng(config.seed)
     swap = generator.integers(2, size=(config.bootstrap, first.shape[1]), dtype=bool)
     difference = _by_sentence(second - first)
-    moved = np.reshape([chosen @ difference for chosen in swap], (len(swap), pairs, -1))
-
-    def distance(moved: Float[np.ndarray, "R L 10"]) -> Float[np.ndarray, "R"]:
-        ours, theirs = first.sum(axis=1) + moved, second.sum(axis=1) - moved
-        return np.abs(bleu(ours).mean(axis=-1) - bleu(theirs).mean(axis=-1))
-
-    observed = float(distance(np.zeros((1, *moved.shape[1:])))[0])
-    return p_value(distance(moved), observed)
+    trials = [np.zeros(difference.shape[1]), *(chosen @ difference for chosen in swap)]
+    moved = np.reshape(trials, (len(trials), pairs, -1))
+    ours, theirs = first.sum(axis=1) + moved, second.sum(axis=1) - moved
+    return p_value(np.abs(bleu(ours).mean(axis=-1) - bleu(theirs).mean(axis=-1)))
 
 
-def p_value(trials: Float[np.ndarray, "R"], observed: float) -> float:
-    """Fraction of trials at least as extreme as ``observed``, which counts as a trial too."""
-    extreme = int(np.count_nonzero(trials >= observed - TIE))
-    return (extreme + 1) / (len(trials) + 1)
+def p_value(statistic: Samples) -> float:
+    """Fraction of trials at least as extreme as the observation, which counts as a trial, too."""
+    return float(np.mean(statistic >= statistic[0] - TIE))
 
 
 def difference_in_differences(
@@ -194,13 +182,11 @@ def difference_in_differences(
     gaps: tuple[Samples, Samples],
     baseline: Mapping[int | None, Int[np.ndarray, "N 10"]],
     system: Mapping[int | None, Int[np.ndarray, "N 10"]],
-    confidence: float,
 ) -> DifferenceInDifferences:
     """Compute how much more a system gains on long sources than on short ones.
 
-    ``ends`` are the pools of the short and of the long sources. ``gaps`` has BLEU of the system
-    minus BLEU of the baseline on each pool. ``baseline`` and ``system`` are seed -> counts of
-    sentences.
+    ``ends`` are the pools of the short and of the long sources, with the ``gaps`` in BLEU;
+    ``baseline`` and ``system`` are seed -> counts of sentences.
     """
     (short, long), by_seed = gaps, {}
     for seed in (seed for seed in system if seed in baseline and seed is not None):
@@ -211,9 +197,9 @@ def difference_in_differences(
         before, after = np.diff(bleu(np.array(sums)))[:, 0]
         by_seed[str(seed)] = float(after - before)
     return DifferenceInDifferences(
-        difference=Interval.of(long - short, confidence),
-        long=Interval.of(long, confidence),
-        short=Interval.of(short, confidence),
+        difference=Interval.of(long - short),
+        long=Interval.of(long),
+        short=Interval.of(short),
         long_sentences=ends[1].sentences,
         short_sentences=ends[0].sentences,
         by_seed=by_seed,
@@ -233,10 +219,9 @@ def half_length(
         shares = np.nan_to_num(scores / whole)
     found = np.full(scores.shape[1], np.inf)
     for sample, values in enumerate(shares.T):
-        below = np.flatnonzero(values < 0.5)
-        if len(below) and not below[0]:
-            found[sample] = 0
-        elif len(below):
-            ends = [below[0], below[0] - 1]
-            found[sample] = np.interp(0.5, values[ends], np.take(lengths, ends))
+        below = values < 0.5
+        if below.any():
+            end = below.argmax()
+            ends = [end, end - 1]
+            found[sample] = np.interp(0.5, values[ends], np.take(lengths, ends)) if end else 0.0
     return found

@@ -15,8 +15,7 @@ class ReferenceScores(Stored):
     """Losses of a test set's references, line by line, from forced decoding."""
 
     log_probabilities: list[float | None]
-    """Log-probability of each reference, its end included, in nats; None if it is not finite, or if
-    the source or reference is blank."""
+    """In nats, of each reference with its end; None if not finite, or if a side is blank."""
     pieces: list[Natural]
     """Number of pieces of each reference, its end included; 0 if source or reference is blank."""
 
@@ -28,11 +27,10 @@ class AttentionMap:
     line: int
     """Line number in the test set, counted from 0."""
     source: list[str]
-    """Words of the source that the model read."""
     hypothesis: list[str]
     weights: list[list[float]]
-    """A row for each word of the hypothesis, a column for each word of the source. A row sums to 1
-    minus the weight of the end of the sentence (less with ``local_p``)."""
+    """A row for each word of the hypothesis, which sums to 1 minus the weight of the end of the
+    sentence (less with ``local_p``); a column for each word of the source."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +40,15 @@ class Translations:
     sources: list[str]
     references: list[str]
     hypotheses: list[str]
-    """Translations; empty lines are scored as empty translations."""
     capped: list[bool]
-    """Whether the search stopped at its length limit; empty for ``hypotheses=FILE``."""
+    """Whether the search stopped at its length limit; empty without a model."""
     log_probabilities: list[float | None] = field(default_factory=list)
-    """Log-probability (nats) of each hypothesis, None if not finite; [] for ``hypotheses=FILE``."""
+    """Log-probability (nats) of each hypothesis, None if not finite; empty without a model."""
     reference_scores: ReferenceScores | None = None
-    """None for ``hypotheses=FILE``, which has no model."""
     maps: list[AttentionMap] = field(default_factory=list)
-    """Attention maps of a few lines; [] without attention, and for ``hypotheses=FILE``."""
+    """Attention maps of a few lines; [] without attention."""
     more_references: list[list[str]] = field(default_factory=list)
-    """Lines of each further reference, for scores and reports; models do not score them."""
+    """Lines of each further reference; models do not score them."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if the columns differ in length, or a map has a wrong line or shape."""
@@ -84,17 +80,20 @@ class Counts:
     signatures: dict[str, str]
 
     @classmethod
-    def of(cls, texts: Translations, config: EvaluationConfig) -> "Counts":
-        """Count the n-grams of each sentence; ``config`` names the tokenizer for BLEU."""
-        lines, tokenize = (texts.hypotheses, *texts.all_references), config.tokenize
-        arrays = {key: one.count(*lines, tokenize=tokenize) for key, one in METRICS.items()}
-        return cls(arrays, signatures(tokenize, len(lines) - 1))
+    def of(
+        cls, texts: Translations, config: EvaluationConfig, stored: "Counts | None" = None
+    ) -> "Counts":
+        """Count each metric, unless it is ``stored`` with the signature that it has now."""
+        lines, arrays = (texts.hypotheses, *texts.all_references), {}
+        ours, before = signatures(config.tokenize, len(lines) - 1), stored or cls({}, {})
+        for key, metric in METRICS.items():
+            same = before.signatures.get(metric.name) == ours[metric.name]
+            if same and key in before.arrays:
+                arrays[key] = before.arrays[key]
+            else:
+                arrays[key] = metric.count(*lines, tokenize=config.tokenize)
+        return cls(arrays, ours)
 
     @property
     def bleu(self) -> Int[np.ndarray, "N 10"]:
         return self.arrays["bleu"]
-
-    def match(self, texts: Translations, config: EvaluationConfig) -> bool:
-        """Whether new counts, with this ``config`` and version of sacreBLEU, would be the same."""
-        ours = signatures(config.tokenize, len(texts.all_references))
-        return ours.items() <= self.signatures.items() and self.arrays.keys() >= METRICS.keys()

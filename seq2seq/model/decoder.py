@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from seq2seq.config import ModelConfig
 from seq2seq.model.attention import Attention
-from seq2seq.model.encoder import Source
-from seq2seq.model.layers import Dropout, Projection, concatenate, lstm_cell
+from seq2seq.model.encoder import Attended, Source
+from seq2seq.model.layers import Dropout, Projection, lstm_cell, matmul_dtype
 
 
 class DecoderState(NamedTuple):
@@ -30,12 +30,7 @@ class DecoderState(NamedTuple):
 
     def select(self, rows: Int[Tensor, "K"]) -> "DecoderState":
         """Return the states of ``rows``, in that order; a row may appear more than once."""
-        return DecoderState(
-            self.hidden.index_select(1, rows),
-            self.cell.index_select(1, rows),
-            self.attention.index_select(0, rows),
-            self.input_feed.index_select(0, rows),
-        )
+        return DecoderState(*(part.index_select(-2, rows) for part in self))
 
 
 class TargetInputs(NamedTuple):
@@ -54,12 +49,16 @@ class TargetInputs(NamedTuple):
         return [TargetInputs(*step) for step in zip(words, gates, queries, strict=True)]
 
 
+Advanced = tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]
+"""State after a step, and the step's context and weights."""
+
+
 class Decoder(nn.Module, ABC):
     """A language model of the target that consults the source for each word."""
 
     attends_first: bool
-    """Whether a step attends before its LSTM changes state. If so, the context also enters the
-    LSTM, and the word also enters the readout."""
+    """Whether a step attends before its LSTM. Then the LSTM also reads the context, and the readout
+    the word."""
     fast = False
     """Whether this is the equivalent in :mod:`seq2seq.model.fast`."""
 
@@ -67,31 +66,28 @@ class Decoder(nn.Module, ABC):
         self, model: ModelConfig, attention: Attention, summary_size: int, context_size: int
     ) -> None:
         super().__init__()
-        config, embedding_size = model.decoder, model.embedding_dim
-        hidden = config.hidden_size
-        self.word_scale = 1 / model.embedding_scale
-        """Factor of the word in query and readout; it undoes the scale of the embedding."""
-        self.layers = config.layers
-        self.feed_size = embedding_size if config.input_feeding else 0
+        config, word_size = model.decoder, model.embedding_dim
+        hidden, gates = config.hidden_size, 4 * config.hidden_size
+        self.layers, self.readout_kind = config.layers, config.readout
+        self.feed_size = word_size if config.input_feeding else 0
+        self.word_scale = 1 / model.embedding_scale  # undoes the scale, in query and readout
         self.attention = attention
-        self.initial = Projection(summary_size, 2 * config.layers * hidden)
-        self.input_gates = nn.Linear(embedding_size, 4 * hidden)
-        lstm_input = context_size if self.attends_first else self.feed_size
-        self.state_gates = nn.Linear(lstm_input + hidden, 4 * hidden, bias=False)
+        if self.attends_first and attention.needs_query and config.query == "state_and_word":
+            attention.word_query = nn.Linear(word_size, hidden, bias=False)
+        self.initial = Projection(summary_size, 2 * self.layers * hidden)
+        self.input_gates = nn.Linear(word_size, gates)
+        entering = context_size if self.attends_first else self.feed_size
+        self.state_gates = nn.Linear(entering + hidden, gates, bias=False)
         self.upper_gates = nn.ModuleList(
-            nn.Linear(2 * hidden, 4 * hidden) for _ in range(config.layers - 1)
+            nn.Linear(2 * hidden, gates) for _ in range(1, self.layers)
         )
-        self.readout_kind = config.readout
-        pairs = 2 if config.readout == "maxout" else 1
-        width = hidden + context_size + (embedding_size if self.attends_first else 0)
-        self.readout_layer = nn.Linear(width, embedding_size * pairs)
+        width = hidden + context_size + (word_size if self.attends_first else 0)
+        self.readout_layer = nn.Linear(width, word_size * (2 if config.readout == "maxout" else 1))
         self.dropout = Dropout(model.dropout)
 
     @abstractmethod
-    def advance(
-        self, word: TargetInputs, state: DecoderState, source: Source
-    ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        """Take one step with ``word``; return the new state, the context and the weights."""
+    def advance(self, word: TargetInputs, state: DecoderState, source: Source) -> Advanced:
+        """Take one step with ``word``."""
 
     def forward(
         self, embedded: Float[Tensor, "B T E"], source: Source
@@ -108,10 +104,7 @@ class Decoder(nn.Module, ABC):
     def step(
         self, embedded: Float[Tensor, "R E"], state: DecoderState, source: Source
     ) -> tuple[Float[Tensor, "R E"], DecoderState, Float[Tensor, "R S"]]:
-        """Read one word; return the readout for the next word, the new state and the weights.
-
-        The R = N x W rows are N sentences with W hypotheses each.
-        """
+        """Read one word; return the readout for the next word, the new state and the weights."""
         state, context, weights = self.advance(self.prepare(embedded), state, source)
         if self.feed_size:  # then advance has computed the readout
             return state.input_feed, state, weights
@@ -124,10 +117,10 @@ class Decoder(nn.Module, ABC):
         return TargetInputs(embedded, self.input_gates(embedded), query)
 
     def init_state(self, source: Source) -> DecoderState:
-        """Return the first state s_0 = tanh(W_s summary): hidden and cell state of every layer.
+        """Return s_0 = tanh(W_s summary): hidden and cell state of every layer.
 
-        The paper (appendix A.2.2) starts from the backward reader's last state alone. Here the
-        whole summary enters, because the baseline without attention sees nothing else.
+        The paper (A.2.2) starts from the backward reader's last state alone. Here the whole summary
+        enters, because the baseline without attention sees nothing else.
         """
         start = torch.tanh(self.initial(source.summary))
         hidden, cell = start.view(len(start), 2, self.layers, -1).permute(1, 2, 0, 3)
@@ -136,7 +129,7 @@ class Decoder(nn.Module, ABC):
 
     def attend(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R P"]
-    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+    ) -> Attended:
         """Context and weights of one step."""
         context, weights = self.attention(query, source, state)
         return context, weights
@@ -147,10 +140,9 @@ class Decoder(nn.Module, ABC):
     def lstm(
         self, word: TargetInputs, entering: Float[Tensor, "R X"], state: DecoderState
     ) -> tuple[Float[Tensor, "L R H"], Float[Tensor, "L R H"]]:
-        """Take one step of the LSTM; return hidden and cell state of every layer.
+        """Take one step; return hidden and cell state of every layer.
 
-        The lowest layer reads the word, its own state, and ``entering``: the context or, in Luong's
-        order, the last readout (empty without input feeding).
+        The lowest layer also reads ``entering``: the context or, in Luong's order, the input feed.
         """
         product = self.state_gates(torch.cat([entering, state.hidden[0]], dim=1))
         layers = [self.cell(state.cell[0], product, word.gates)]
@@ -167,12 +159,12 @@ class Decoder(nn.Module, ABC):
         context: Float[Tensor, "*N M"],
         embedded: Float[Tensor, "*N E"],
     ) -> Float[Tensor, "*N E"]:
-        """Input of the softmax layer: a linear layer of the arguments, or its tanh or maxout.
-
-        In Luong's order, ``embedded`` is not used.
-        """
+        """Input of the softmax layer. In Luong's order, it does not depend on the word."""
         word = [embedded * self.word_scale] if self.attends_first else []
-        mixed = self.readout_layer(concatenate(hidden, context, *word))
+        # Cast before joining: this halves the bytes to write and to keep for the backward pass.
+        dtype = matmul_dtype(hidden.device, hidden.dtype)
+        parts = [part.to(dtype) for part in (hidden, context, *word)]
+        mixed = self.readout_layer(torch.cat(parts, dim=-1))
         if self.readout_kind == "maxout":
             mixed = mixed.unflatten(-1, (-1, 2)).amax(dim=-1)
         elif self.readout_kind == "tanh":
@@ -188,17 +180,14 @@ class BahdanauDecoder(Decoder):
         s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]), \quad
         t_i = readout(s_i, c_i, E y_{i-1})
 
-    The state before the step does not contain the word that the step reads, so this word is added
-    to the query. With ``model.decoder.query=state``, the query is the state alone, as in the paper.
-    The context enters both the recurrence and the readout. With several layers, the context enters
-    the lowest layer and the query comes from the top layer.
+    The state before the step does not contain the word that the step reads, so the query adds it
+    (with ``model.decoder.query=state``, it is the state alone, as in the paper). With several
+    layers, the context enters the lowest one, and the query comes from the top one.
     """
 
     attends_first = True
 
-    def advance(
-        self, word: TargetInputs, state: DecoderState, source: Source
-    ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+    def advance(self, word: TargetInputs, state: DecoderState, source: Source) -> Advanced:
         query = state.hidden[-1] if word.query is None else state.hidden[-1] + word.query
         context, weights = self.attend(query, source, state.attention)
         attention = self.attention.update_state(state.attention, weights)
@@ -214,19 +203,16 @@ class LuongDecoder(Decoder):
         c_t = attend(s_t), \quad
         \tilde h_t = readout(s_t, c_t)
 
-    The attentional state :math:`\tilde h_t` has the width of an embedding, so the softmax layer is
-    the same as in Bahdanau's order and may share the target embedding. With input feeding (section
-    3.3) the next step reads :math:`\tilde h_t`, after dropout; the first step reads zeros. Without
-    input feeding, the states do not depend on the attention and can all be computed first.
-    With several layers, :math:`\tilde h_{t-1}` enters the lowest layer and the query comes from the
-    top layer.
+    The attentional state :math:`\tilde h_t` has the width of an embedding, as the softmax layer may
+    be the target embedding. The LSTM reads :math:`\tilde h_{t-1}`, after dropout, only with input
+    feeding (section 3.3); the first step reads zeros. Without input feeding, the states do not
+    depend on the attention. With several layers, :math:`\tilde h_{t-1}` enters the lowest one, and
+    the query comes from the top one.
     """
 
     attends_first = False
 
-    def advance(
-        self, word: TargetInputs, state: DecoderState, source: Source
-    ) -> tuple[DecoderState, Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+    def advance(self, word: TargetInputs, state: DecoderState, source: Source) -> Advanced:
         hidden, cells = self.lstm(word, state.input_feed, state)
         context, weights = self.attend(hidden[-1], source, state.attention)
         attention = self.attention.update_state(state.attention, weights)

@@ -19,6 +19,9 @@ from torch import Tensor, nn
 from seq2seq.config import EncoderConfig
 from seq2seq.model.layers import Dropout, exact_product, to_float32
 
+Attended = tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]
+"""Context and weights of a step; the weights are 0 at padding."""
+
 
 class Source(NamedTuple):
     """A batch of source sentences as the decoder sees it."""
@@ -28,7 +31,7 @@ class Source(NamedTuple):
     mask: Bool[Tensor, "N S"]
     """True at real tokens."""
     summary: Float[Tensor, "N F"]
-    """The sentence as one vector: final states of each direction in the top layer or all layers."""
+    """The sentence as one vector: final states of each direction, in the top layer or all."""
     keys: Float[Tensor, "N S A"]
     """Vectors that queries are compared with; empty until ``Attention.read`` computes them."""
 
@@ -36,23 +39,20 @@ class Source(NamedTuple):
         """Return the sentences at ``rows``, in that order."""
         return Source(*(part[rows] for part in self))
 
+    @property
+    def last(self) -> Int[Tensor, "N 1 1"]:
+        """Position of each sentence's last token."""
+        return self.mask.sum(dim=1)[:, None, None] - 1
+
     def by_sentence(self, rows: Float[Tensor, "R X"]) -> Float[Tensor, "N W X"]:
         """Reshape R hypothesis rows to N sentences x W hypotheses, in float32."""
         return to_float32(rows).unflatten(0, (len(self.mask), -1))
 
-    def softmax_sum(
-        self, scores: Float[Tensor, "N W S"]
-    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        r"""Context and weights; the softmax of ``scores`` is over real positions.
+    def softmax(self, scores: Float[Tensor, "N W S"]) -> Float[Tensor, "N W S"]:
+        """Softmax over real positions."""
+        return scores.masked_fill(~self.mask[:, None], float("-inf")).softmax(dim=2)
 
-        :math:`\alpha_{ij} = softmax_j(e_{ij}), c_i = \sum_j \alpha_{ij} h_j`
-        """
-        scores = scores.masked_fill(~self.mask[:, None], float("-inf"))
-        return self.weighted_sum(scores.softmax(dim=2))
-
-    def weighted_sum(
-        self, weights: Float[Tensor, "N W S"]
-    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+    def weighted_sum(self, weights: Float[Tensor, "N W S"]) -> Attended:
         """Weighted sum of the annotations, and the weights themselves; one row per hypothesis."""
         context = exact_product(weights, self.annotations)
         return context.flatten(0, 1), weights.flatten(0, 1)
@@ -63,13 +63,6 @@ def length_mask(lengths: Int[Tensor, "B"], width: int) -> Bool[Tensor, "B width"
     return torch.arange(width, device=lengths.device) < lengths[:, None]
 
 
-def flip_index(lengths: Int[Tensor, "B"], width: int) -> Int[Tensor, "B width"]:
-    """Positions that reverse each sentence in place and keep its padding on the right."""
-    position = torch.arange(width, device=lengths.device).expand(len(lengths), width)
-    last = lengths[:, None] - 1
-    return torch.where(position <= last, last - position, position)
-
-
 class Encoder(nn.Module):
     r"""Stacked bidirectional LSTM over embedded source tokens.
 
@@ -78,56 +71,46 @@ class Encoder(nn.Module):
         \overleftarrow{h}_j = LSTM(\overleftarrow{h}_{j+1}, x_j), \quad
         h_j = [\overrightarrow{h}_j; \overleftarrow{h}_j]
 
-    (Bahdanau et al. 2014, section 3.2, with LSTM units.) With one direction,
-    h_j is the state of that direction.
-
-    For the backward direction, each sentence is reversed in place, and a second LSTM reads it
-    forward. So padding stays on the right. Packing the batch runs several times slower on a CPU.
+    (Bahdanau et al. 2014, section 3.2, with LSTM units.) The backward LSTM reads each sentence
+    reversed in place, so padding stays on the right. Packing the batch is several times slower.
     """
 
     def __init__(self, input_size: int, config: EncoderConfig, dropout: float) -> None:
         super().__init__()
-        both = config.directions == "both"
-        self.annotation_size = config.hidden_size * (2 if both else 1)
+        self.annotation_size = config.hidden_size * (2 if config.directions == "both" else 1)
         widths = [input_size] + [self.annotation_size] * (config.layers - 1)
 
         def lstms(direction: str) -> nn.ModuleList:
-            """Build an LSTM for each layer; none if the encoder does not read in this direction."""
             read = widths if config.directions in ("both", direction) else []
             return nn.ModuleList(nn.LSTM(n, config.hidden_size, batch_first=True) for n in read)
 
         self.forwards, self.backwards = lstms("forward"), lstms("backward")
         self.layers = config.layers
-        self.all_layers = config.summary == "all"
-        self.summary_size = self.annotation_size * (config.layers if self.all_layers else 1)
+        self.summary_size = self.annotation_size * (config.layers if config.summary == "all" else 1)
         self.dropout = Dropout(dropout)
 
     def forward(self, embedded: Float[Tensor, "B S E"], lengths: Int[Tensor, "B"]) -> Source:
         """Annotate the source, without keys; ``lengths`` counts real tokens (at least 1)."""
-        batch, width, _ = embedded.shape
-        flip = flip_index(lengths, width)[:, :, None]
-        mask = length_mask(lengths, width)
-        rows = torch.arange(batch, device=lengths.device)
-        layer_input = embedded
-        ends: list[Tensor] = []  # the states of each direction after the whole sentence
+        rows, positions = (torch.arange(n, device=lengths.device) for n in embedded.shape[:2])
+        mask = length_mask(lengths, len(positions))
+        flip = torch.where(mask, lengths[:, None] - 1 - positions, positions)[:, :, None]
+        annotations = embedded
+        ends: list[Tensor] = []  # states after the whole sentence
         for layer in range(self.layers):
-            if layer:
-                layer_input = self.dropout(layer_input)
-            directions, layer_ends = [], []
+            entering = self.dropout(annotations) if layer else embedded
+            states = []
             if self.forwards:
-                states = _read(self.forwards[layer], layer_input)
-                layer_ends.append(states[rows, lengths - 1])
-                directions.append(states)
+                states.append(_read(self.forwards[layer], entering))
+                ends.append(states[-1][rows, lengths - 1])
             if self.backwards:
-                reversed_input = layer_input.gather(1, flip.expand_as(layer_input))
-                states = _read(self.backwards[layer], reversed_input)
-                states = states.gather(1, flip.expand_as(states))
-                layer_ends.append(states[:, 0])
-                directions.append(states)
-            layer_input = torch.cat(directions, dim=2)
-            ends = ends + layer_ends if self.all_layers else layer_ends
-        annotations = layer_input * mask[:, :, None]
-        return Source(annotations, mask, torch.cat(ends, dim=1), annotations[:, :, :0])
+                reversed_input = entering.gather(1, flip.expand_as(entering))
+                read = _read(self.backwards[layer], reversed_input)
+                states.append(read.gather(1, flip.expand_as(read)))
+                ends.append(states[-1][:, 0])
+            annotations = torch.cat(states, dim=2)
+        annotations = annotations * mask[:, :, None]
+        summary = torch.cat(ends, dim=1)[:, -self.summary_size :]
+        return Source(annotations, mask, summary, annotations[:, :, :0])
 
 
 def _read(lstm: nn.Module, embedded: Float[Tensor, "B S E"]) -> Float[Tensor, "B S H"]:

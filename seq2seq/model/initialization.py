@@ -3,87 +3,68 @@
 import torch
 from torch import Tensor, nn
 
-from seq2seq.model.attention import Attention
-from seq2seq.model.decoder import Decoder
-from seq2seq.model.layers import spread
+from seq2seq.data.vocabulary import PAD
 
 READOUT_GAIN = 3.0
 """Factor of the readout's initial weights. Xavier's bound is meant for inputs with standard
 deviation 1; at the start, the readout's inputs have about 0.1."""
 
 
-def _attention_last(model: nn.Module) -> tuple[list[nn.Module], list[nn.Module]]:
-    """Modules outside the attention, and those of the attention, which draws its numbers last."""
-    # So systems of one seed that differ only in attention start from equal values elsewhere.
-    parts: tuple[list[nn.Module], list[nn.Module]] = ([], [])
-    for name, module in model.named_modules():
-        parts["attention" in name.split(".")].append(module)
-    return parts
-
-
 @torch.no_grad()
-def initialize_uniform(model: nn.Module) -> None:
-    """Draw the initial values of ``model.initialization=uniform``, the default.
+def initialize(model: nn.Module, kind: str) -> None:
+    """Draw the initial values of ``model.initialization``; all biases are 0 but forget gates' 1.
 
-    The weights of LSTMs, and the matrix that adds the word to the query, start from
-    U(-1/sqrt(H), 1/sqrt(H)), embeddings from N(0, 1/E), other matrices within Xavier's bound. The
-    biases of the decoder's forget gates are 1, all others 0.
+    The attention draws its numbers last. So systems of one seed that differ only in attention start
+    from equal values elsewhere.
     """
-    for modules in _attention_last(model):
-        for module in modules:
-            if isinstance(module, nn.Embedding):
-                nn.init.normal_(module.weight, std=module.embedding_dim**-0.5)
-            elif isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
-            elif isinstance(module, Attention):
-                module.initialize()
-        for module in modules:
-            if isinstance(module, nn.LSTM):
-                for name, parameter in module.named_parameters():
-                    if "weight" in name:
-                        spread(parameter, module.hidden_size)
-                    else:
-                        nn.init.zeros_(parameter)
-            elif isinstance(module, Attention) and module.word_query is not None:
-                spread(module.word_query.weight, module.word_query.out_features)
-            elif isinstance(module, Decoder):
-                for linear in [module.input_gates, module.state_gates, *module.upper_gates]:
-                    weight, bias = linear.get_parameter("weight"), linear.bias
-                    spread(weight, len(weight) // 4)
-                    if isinstance(bias, Tensor):  # gates are ordered i, f, g, o
-                        bias.chunk(4)[1].fill_(1.0)
-                module.readout_layer.weight *= READOUT_GAIN
+    others: dict[str, Tensor] = {}
+    attention: dict[str, Tensor] = {}
+    for name, parameter in model.named_parameters():
+        nn.init.zeros_(parameter)
+        if "bias" not in name:
+            (attention if ".attention." in name else others)[name] = parameter
+        elif kind == "uniform" and "_gates" in name:
+            parameter.chunk(4)[1].fill_(1.0)  # of the gates i, f, g, o
+    for weights, deviation in ((others, 0.01), (attention, 0.001)):
+        if kind == "uniform":
+            _uniform(weights)
+        else:
+            _paper(weights, deviation)
+    for name, weight in others.items():
+        if "embedding" in name:
+            weight[PAD] = 0
 
 
-@torch.no_grad()
-def initialize_paper(model: nn.Module) -> None:
-    """Draw the initial values of Bahdanau et al. 2014, appendix B.1.
+def _uniform(weights: dict[str, Tensor]) -> None:
+    """Draw embeddings from N(0, 1/E), LSTMs within H^-1/2, most others within Xavier's bound."""
+    for name, weight in weights.items():
+        if "embedding" in name:
+            nn.init.normal_(weight, std=weight.shape[1] ** -0.5)
+        elif weight.dim() == 1:  # v_a
+            _spread(weight, len(weight))
+        elif "_l0" not in name:
+            nn.init.xavier_uniform_(weight)
+    for name, weight in weights.items():
+        if "_l0" in name or "_gates" in name:
+            _spread(weight, len(weight) // 4)
+        elif "word_query" in name:
+            _spread(weight, len(weight))
+        elif "readout_layer" in name:
+            weight.mul_(READOUT_GAIN)
+        elif name == "output.weight":  # a row per target piece makes Xavier's bound too small
+            weight.mul_(weight.shape[1] ** -0.5 / weight.std())
 
-    Recurrent matrices are orthogonal, the attention's are drawn from N(0, 0.001^2), all others from
-    N(0, 0.01^2). v_a and all biases are zero.
-    """
-    shared, attention = _attention_last(model)
-    for modules, deviation in ((shared, 0.01), (attention, 0.001)):
-        for module in modules:
-            for parameter in module.parameters(recurse=False):
-                if parameter.dim() < 2:
-                    nn.init.zeros_(parameter)
-                else:
-                    nn.init.normal_(parameter, std=deviation)
-        for module in modules:
-            for weight in _recurrent_weights(module):
-                for gate in weight.chunk(4):
-                    nn.init.orthogonal_(gate)
+
+def _spread(weight: Tensor, width: int) -> None:
+    nn.init.uniform_(weight, -(width**-0.5), width**-0.5)
 
 
-def _recurrent_weights(module: nn.Module) -> list[Tensor]:
-    """Recurrent weights of an LSTM or decoder: a matrix per layer, with four gates each."""
-    if isinstance(module, nn.LSTM):
-        return [p for name, p in module.named_parameters() if name.startswith("weight_hh")]
-    if isinstance(module, Decoder):
-        hidden = module.state_gates.out_features // 4
-        linears = [module.state_gates, *module.upper_gates]
-        return [linear.get_parameter("weight")[:, -hidden:] for linear in linears]
-    return []
+def _paper(weights: dict[str, Tensor], deviation: float) -> None:
+    """Draw as in Bahdanau et al. 2014, B.1: recurrent matrices are orthogonal, and v_a is 0."""
+    for weight in weights.values():
+        if weight.dim() > 1:
+            nn.init.normal_(weight, std=deviation)
+    for name, weight in weights.items():
+        if any(part in name for part in ("weight_hh", "state_gates", "upper_gates")):
+            for gate in weight[:, -(len(weight) // 4) :].chunk(4):
+                nn.init.orthogonal_(gate)

@@ -1,8 +1,4 @@
-"""Parts of encoder and decoder: LSTM cell, dropout, embedding, and products in float32.
-
-Under mixed precision (autocast), matrix products are rounded to bfloat16. ``to_float32``,
-``exact_product`` and ``Projection`` give float32 results even then.
-"""
+"""Parts of encoder and decoder: LSTM cell, dropout, embedding, and products in float32."""
 
 import torch
 from jaxtyping import Float, Int
@@ -12,11 +8,6 @@ from torch.nn import functional
 from seq2seq.data.vocabulary import PAD
 
 _LEVELS = 1 << 16
-
-
-def spread(parameter: Tensor, width: int) -> None:
-    """Draw a parameter from U(-1/sqrt(width), 1/sqrt(width)), in place."""
-    nn.init.uniform_(parameter, -(width**-0.5), width**-0.5)
 
 
 def to_float32(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -36,13 +27,6 @@ def exact_product(x: Float[Tensor, "*X"], y: Float[Tensor, "*Y"]) -> Float[Tenso
         return x @ to_float32(y)
 
 
-def concatenate(*parts: Float[Tensor, "*N _"]) -> Float[Tensor, "*N X"]:
-    """Join the parts side by side, in the type of the matrix product that reads them next."""
-    # Cast before joining: this halves the bytes to write and to keep for the backward pass.
-    dtype = matmul_dtype(parts[0].device, parts[0].dtype)
-    return torch.cat([part.to(dtype) for part in parts], dim=-1)
-
-
 def lstm_cell(
     before: Float[Tensor, "R H"], product: Float[Tensor, "R G"], word: Float[Tensor, "R G"] | None
 ) -> tuple[Float[Tensor, "R H"], Float[Tensor, "R H"]]:
@@ -51,8 +35,8 @@ def lstm_cell(
     .. math::
         c = \sigma(f) c_{before} + \sigma(i) \tanh(g), \quad h = \sigma(o) \tanh(c)
 
-    (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000.) ``before``
-    is c_before. ``product`` holds i, f, g, o side by side; ``word``, if given, is added to it.
+    (Hochreiter & Schmidhuber 1997; Gers et al. 2000.) ``product``, plus ``word`` if given, holds
+    i, f, g, o side by side.
     """
     gates = to_float32(product if word is None else word + product)
     i, f, g, o = gates.chunk(4, dim=1)
@@ -82,10 +66,10 @@ class Output(nn.Linear):
 
 
 class Dropout(nn.Module):
-    """Zeroes a share of the numbers in training and scales up the rest (Srivastava et al. 2014).
+    """Dropout (Srivastava et al. 2014) with 16 random bits per element on a CPU.
 
-    A CPU draws 64 random bits for four elements, which is faster than PyTorch's one number each.
-    So the share is rounded to a multiple of 2^-16; the scale fits the rounded share.
+    PyTorch's draws more, and so is slower. The share is rounded to a multiple of 2^-16; the scale
+    of the other elements fits.
     """
 
     def __init__(self, share: float) -> None:
@@ -109,9 +93,8 @@ class Dropout(nn.Module):
 class Embedding(nn.Embedding):
     """Word vectors, multiplied by ``scale`` as they are read.
 
-    Stored rows start with standard deviation E^-1/2, which suits the softmax layer, whose weight
-    may be the same matrix. With scale sqrt(E) (Vaswani et al. 2017, section 3.4), the vectors that
-    are read start with deviation 1, and change sqrt(E) times as fast as the stored rows.
+    With scale sqrt(E) (Vaswani et al. 2017, section 3.4), they start with standard deviation 1, and
+    change sqrt(E) times as fast as the stored rows, whose E^-1/2 suits a tied softmax layer.
     """
 
     def __init__(self, size: int, width: int, scale: float) -> None:

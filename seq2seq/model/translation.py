@@ -1,6 +1,5 @@
 """The whole translation model: embeddings, encoder, decoder and softmax layer."""
 
-import math
 from typing import NamedTuple
 
 import torch
@@ -9,12 +8,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seq2seq.config import ModelConfig
-from seq2seq.data.vocabulary import PAD
 from seq2seq.model.attention import build_attention
 from seq2seq.model.decoder import BahdanauDecoder, Decoder, DecoderState, LuongDecoder
 from seq2seq.model.encoder import Encoder, Source, cpu_lstm_supports_bfloat16
 from seq2seq.model.fast import EQUIVALENTS
-from seq2seq.model.initialization import initialize_paper, initialize_uniform
+from seq2seq.model.initialization import initialize
 from seq2seq.model.layers import Dropout, Embedding, Output, to_float32
 
 
@@ -36,54 +34,22 @@ class TranslationModel(nn.Module):
 
     def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
         super().__init__()
+        width, scale = config.embedding_dim, config.embedding_scale
         # One number is drawn, whatever the kind of attention. So systems with the same seed start
         # alike (see initialization.py) and have equal dropout afterwards.
         seed = int(torch.randint(1 << 62, (), device="cpu"))
         with torch.random.fork_rng(devices=[]):
-            self._build(config, source_size, target_size)
+            self.source_embedding = Embedding(source_size, width, scale)
+            self.target_embedding = Embedding(target_size, width, scale)
+            self.dropout = Dropout(config.embedding_dropout)
+            self.encoder = Encoder(width, config.encoder, config.dropout)
+            self.decoder = build_decoder(config, self.encoder)
+            self.output = Output(width, target_size)
             if not self.output.weight.is_meta:  # on "meta", only shapes are needed
                 torch.default_generator.manual_seed(seed)
-                self._start(config)
+                initialize(self, config.initialization)
         if config.decoder.tie_embedding:
             self.output.weight = self.target_embedding.weight
-        with torch.no_grad():
-            self.source_embedding.weight[PAD] = 0
-            self.target_embedding.weight[PAD] = 0
-
-    def _build(self, config: ModelConfig, source_size: int, target_size: int) -> None:
-        scale = config.embedding_scale
-        self.source_embedding = Embedding(source_size, config.embedding_dim, scale)
-        self.target_embedding = Embedding(target_size, config.embedding_dim, scale)
-        self.encoder = Encoder(config.embedding_dim, config.encoder, config.dropout)
-        annotation_size, summary_size = self.encoder.annotation_size, self.encoder.summary_size
-        luong = config.decoder.order == "luong"
-        # In Luong's order the state has already read the word.
-        word_in_query = not luong and config.decoder.query == "state_and_word"
-        word_size = config.embedding_dim if word_in_query else None
-        attention = build_attention(
-            config.attention, config.decoder.hidden_size, annotation_size, word_size
-        )
-        if attention.replaces_summary:
-            summary_size = annotation_size
-        kind: type[Decoder] = LuongDecoder if luong else BahdanauDecoder
-        if config.decoder.recurrence == "fast":
-            kind = EQUIVALENTS[kind]
-        context_size = summary_size if attention.reads_summary else annotation_size
-        self.decoder = kind(config, attention, summary_size, context_size)
-        self.output = Output(config.embedding_dim, target_size)
-        self.dropout = Dropout(config.embedding_dropout)
-
-    def _start(self, config: ModelConfig) -> None:
-        for parameter in self.parameters():  # NaN marks what no initialiser reaches
-            nn.init.constant_(parameter, math.nan)
-        (initialize_paper if config.initialization == "paper" else initialize_uniform)(self)
-        if config.initialization == "uniform" and not config.decoder.tie_embedding:
-            # Like the target embedding: with a row per target piece, Xavier's bound is too small.
-            with torch.no_grad():
-                self.output.weight *= config.embedding_dim**-0.5 / self.output.weight.std()
-        for name, parameter in self.named_parameters():
-            if bool(parameter.isnan().any()):
-                raise ValueError(f"{name} has no initial value; set it in model/initialization.py")
 
     @property
     def attends(self) -> bool:
@@ -96,12 +62,10 @@ class TranslationModel(nn.Module):
 
         Else, each batch rounds them again: for one sentence, up to a third of the time.
         """
-        lstm = (nn.LSTM,) if cpu_lstm_supports_bfloat16() else ()
-        for module in self.modules():
-            if isinstance(module, (nn.Linear, nn.Embedding, *lstm)):
-                for parameter in module.parameters(recurse=False):
-                    if parameter.dim() == 2:
-                        parameter.data = parameter.data.bfloat16()
+        exact = set() if cpu_lstm_supports_bfloat16() else {*self.encoder.parameters()}
+        for parameter in self.parameters():
+            if parameter.dim() == 2 and parameter not in exact:
+                parameter.data = parameter.data.bfloat16()
 
     def encode(self, source: Int[Tensor, "B S"], lengths: Int[Tensor, "B"]) -> Source:
         """Return what the decoder reads of sources of at least one id, padded on the right."""
@@ -119,18 +83,14 @@ class TranslationModel(nn.Module):
         return Step(self.output(readout), state, weights)
 
     def forward(
-        self,
-        source: Int[Tensor, "B S"],
-        source_lengths: Int[Tensor, "B"],
-        target_input: Int[Tensor, "B T"],
+        self, source: Int[Tensor, "B S"], lengths: Int[Tensor, "B"], target: Int[Tensor, "B T"]
     ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T M"]]:
-        """Readouts and attention weights for every position of a known target.
+        """Readouts and attention weights of a known target; the weights may carry no gradient.
 
-        M is S, or the number of vectors that stand for the source. The weights do not always carry
-        a gradient.
+        M is S, or the number of vectors that stand for the source.
         """
-        embedded = self.dropout(self.target_embedding(target_input))
-        readouts, weights = self.decoder(embedded, self.encode(source, source_lengths))
+        embedded = self.dropout(self.target_embedding(target))
+        readouts, weights = self.decoder(embedded, self.encode(source, lengths))
         return readouts, weights
 
     def logits(self, readouts: Float[Tensor, "*N E"]) -> Float[Tensor, "*N V"]:
@@ -151,3 +111,15 @@ class TranslationModel(nn.Module):
         counts = {part: sum(p.numel() for p in weights) for part, weights in parts.items()}
         total = sum(p.numel() for p in self.parameters())
         return {**counts, "output": total - sum(counts.values()), "total": total}
+
+
+def build_decoder(config: ModelConfig, encoder: Encoder) -> Decoder:
+    """Build the decoder, with its attention."""
+    memory, summary = encoder.annotation_size, encoder.summary_size
+    attention = build_attention(config.attention, config.decoder.hidden_size, memory)
+    if attention.replaces_summary:
+        summary = memory
+    kind: type[Decoder] = LuongDecoder if config.decoder.order == "luong" else BahdanauDecoder
+    if config.decoder.recurrence == "fast":
+        kind = EQUIVALENTS[kind]
+    return kind(config, attention, summary, summary if attention.reads_summary else memory)

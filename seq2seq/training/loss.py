@@ -1,12 +1,10 @@
-"""Label-smoothed cross entropy of a batch, and its gradient."""
+"""Label-smoothed cross entropy of a batch."""
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from seq2seq.data.batching import Batch
 from seq2seq.data.vocabulary import PAD
-from seq2seq.device import mixed_precision
 from seq2seq.model.fast.loss import BatchLoss, output_loss
 from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
@@ -46,17 +44,3 @@ def batch_loss(
         weight, bias = model.output.weight, model.output.bias
         return output_loss(outputs, weight, bias, targets, smoothing, scale)
     return smoothed_cross_entropy(model.output(outputs), targets, smoothing, scale)
-
-
-def add_gradient(
-    model: TranslationModel,
-    batch: Batch,
-    precision: torch.dtype,
-    smoothing: float,
-    scale: float | Float[Tensor, ""],
-) -> Float[Tensor, ""]:
-    """Add the gradient of the batch's loss; return the negative log-likelihood, not scaled."""
-    with mixed_precision(batch.source.device, precision):
-        loss = batch_loss(model, batch, smoothing, scale)
-    loss.smoothed.backward()
-    return loss.negative_log_likelihood

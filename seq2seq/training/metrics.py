@@ -1,10 +1,11 @@
-"""Metrics of a training, and the files of JSON lines that store them."""
+"""Metrics of a training, the file of JSON lines that stores them, and programs that show them."""
 
 import contextlib
 import json
+import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from numpy import ndarray
 from torch import Tensor
 
 from seq2seq.checkpoint import MetricsState
+from seq2seq.config import TrainConfig, flatten
+from seq2seq.errors import UserError
 from seq2seq.files import parse_object, write_whole
 
 Tracker = tuple[Callable[[dict[str, float], int], object], Callable[[], object]]
@@ -38,17 +41,10 @@ class JsonlLog:
                     entries.append(entry)
         return entries
 
-    def rewind(self, update: int, validated: int) -> None:
-        """Keep validations up to ``validated`` and other entries up to ``update``; drop the rest.
-
-        The rest is damaged, or was written after the checkpoint that training resumes from.
-        """
+    def rewind(self, last: dict[str, int]) -> None:
+        """Drop entries after the update that ``last`` has for their kind, and damaged lines."""
         if self.writes and self.path.exists():
-            kept = [
-                entry
-                for entry in self.read()
-                if entry["update"] <= (validated if entry.get("kind") == "validation" else update)
-            ]
+            kept = [one for one in self.read() if one["update"] <= last.get(one.get("kind", ""), 0)]
             write_whole(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
 
     def add(self, entry: dict[str, Any]) -> None:
@@ -65,10 +61,9 @@ class JsonlLog:
 
     def close(self) -> None:
         """End the tracker, if any."""
-        ended, self.tracker = self.tracker, None
-        if ended:
+        if self.tracker:
             with contextlib.suppress(Exception):  # a lost server must not fail a finished training
-                ended[1]()
+                self.tracker[1]()
 
 
 class Update(NamedTuple):
@@ -77,14 +72,14 @@ class Update(NamedTuple):
     number: int
     pairs: Int[ndarray, "B"]
     """Indices of its training pairs."""
+    tokens: int
+    """Number of its target tokens, ends of sentence included."""
     negative_log_likelihood: Float[Tensor, ""]
     """Sum over the target tokens, in nats."""
     gradient_norm: Float[Tensor, ""]
     """Norm before clipping."""
     taken: Bool[Tensor, ""]
     """False if the update was skipped because its loss or gradient was not finite."""
-    tokens: int
-    """Number of target tokens of all processes, ends of sentence included."""
 
 
 @dataclass
@@ -95,8 +90,6 @@ class IntervalMetrics:
     """Metrics of the updates that were fetched from the device."""
     pending: list[Update] = field(default_factory=list)
     tokens: int = 0
-    waited: float = 0.0
-    """Seconds that the model waited for batches."""
     started: float = field(default_factory=time.monotonic)
 
     def fetch(self) -> list[Update]:
@@ -121,5 +114,41 @@ class IntervalMetrics:
             "gradient_norm": sum(norms) / len(norms) if norms else None,
             "nonfinite": self.state.nonfinite,
             "tokens_per_second": self.tokens / seconds,
-            "waiting_for_data": self.waited / seconds,
         }
+
+
+def start_tracker(folder: Path, config: TrainConfig, update: int) -> Tracker:
+    """Start or continue to track a run with ``training.logger``, from ``update`` on."""
+    logger = config.training.logger
+    try:
+        return _tensorboard(folder, update) if logger == "tensorboard" else _wandb(folder, config)
+    except Exception as error:  # no package, no account, no server, a deleted run
+        raise UserError(
+            f"training.logger={logger} does not start ({error}); correct this (if the package is "
+            f"missing, run pip install {logger}), or set training.logger=none."
+        ) from error
+
+
+def _tensorboard(folder: Path, update: int) -> Tracker:
+    from torch.utils.tensorboard import SummaryWriter
+
+    # ``purge_step`` hides the old values of updates that are made again.
+    writer = SummaryWriter(str(folder / "tensorboard"), purge_step=update + 1)
+
+    def log(values: dict[str, float], update: int) -> None:
+        for name, value in values.items():
+            writer.add_scalar(name, value, update)
+
+    return log, writer.close
+
+
+def _wandb(folder: Path, config: TrainConfig) -> Tracker:
+    import wandb
+
+    file, name = folder / "wandb.id", "/".join(folder.parts[-3:])
+    known = file.read_text() if file.exists() else None
+    project = os.environ.get("WANDB_PROJECT", "seq2seq")
+    settings = flatten(asdict(config))
+    tracked = wandb.init(project=project, name=name, config=settings, id=known, resume="allow")
+    write_whole(file, tracked.id.encode())
+    return tracked.log, tracked.finish

@@ -3,7 +3,6 @@
 import contextlib
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -61,40 +60,24 @@ def clipped_step(
     return norm, taken
 
 
-@dataclass
-class LearningRate:
-    """Sets the learning rate: a warm-up, then the decay of the schedule.
+def learning_rate(config: OptimizerConfig, update: int, updates: int) -> float:
+    """Return the learning rate of ``update`` (from 1): a warm-up, then the schedule's decay.
 
-    The rate of update u (from 1) is learning_rate * min(1, u / w) * decay. Here w is warmup_updates
-    (at least 1). The decay of each schedule is:
+    It is learning_rate * min(1, u / w) * decay. Here u is ``update`` and w is warmup_updates (at
+    least 1). The decay of each schedule is:
 
     - constant, average: 1
-    - linear: min(1, (n + 1 - u) / (n + 1 - w)), where n is ``updates``
+    - linear: min(1, (n + 1 - u) / (n + 1 - w)), where n is ``updates``, their number in all
     - inverse_sqrt: min(1, sqrt(w / u))
-
-    ``updates`` is the number of updates, computed from the length of an epoch.
     """
-
-    optimizer: torch.optim.Optimizer
-    config: OptimizerConfig
-    updates: int
-
-    def at(self, update: int) -> float:
-        """Return the learning rate of ``update``, counted from 1."""
-        config, rate = self.config, self.config.learning_rate
-        if update < config.warmup_updates:
-            return rate * update / config.warmup_updates
-        top = max(1, config.warmup_updates)
-        if config.schedule == "linear":
-            return rate * max(1, self.updates + 1 - update) / max(1, self.updates + 1 - top)
-        if config.schedule == "inverse_sqrt":
-            return rate * (top / update) ** 0.5
-        return rate
-
-    def apply(self, update: int) -> None:
-        """Set the optimizer's rate for ``update``."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.at(update)
+    rate, top = config.learning_rate, max(1, config.warmup_updates)
+    if update < top:
+        return rate * update / top
+    if config.schedule == "linear":
+        return rate * max(1, updates + 1 - update) / max(1, updates + 1 - top)
+    if config.schedule == "inverse_sqrt":
+        return rate * (top / update) ** 0.5
+    return rate
 
 
 class WeightAverage:
@@ -114,11 +97,10 @@ class WeightAverage:
         self.parameters = [*model.parameters()] if wanted else []
         self.others = [parameter.detach().clone() for parameter in self.parameters]
         """The average; in the context :meth:`in_model`, what the next update changes."""
-        self._exchange()
-        for module in model.modules() if wanted else ():
-            if isinstance(module, nn.LSTM):
-                module.flatten_parameters()  # on a GPU, an LSTM needs its weights side by side
-        self._exchange()
+        with self.in_model():
+            for module in model.modules():
+                if isinstance(module, nn.LSTM):
+                    module.flatten_parameters()  # on a GPU, it needs its weights side by side
 
     def add(self, update: int) -> None:
         """Move the average towards the weights after ``update``, counted from 1."""

@@ -1,52 +1,47 @@
-"""Folder of a training run: config, record, checkpoints and lock."""
+"""Folder of a training run: config, record and checkpoints; the parent of a fine-tuned run."""
 
-import contextlib
-import logging
-import os
 import shlex
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from filelock import Timeout
+import torch
 
-from seq2seq.checkpoint import has_manifest, newest_checkpoints, remove_checkpoint
-from seq2seq.config import TrainConfig, TrainingConfig, flatten, shown
-from seq2seq.config.evaluation import bleu_tokenizer
+from seq2seq.checkpoint import (
+    Checkpoint,
+    has_manifest,
+    load_checkpoint,
+    newest_checkpoints,
+    remove_checkpoint,
+)
+from seq2seq.config import INHERITED, TrainConfig, TrainingConfig, flatten, shown
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.files import locked, read_object, write_json
 from seq2seq.record import Progress, TrainingRecord, read_record
 from seq2seq.training.metrics import JsonlLog
 
-log = logging.getLogger(__name__)
-
-MAY_CHANGE = {
-    "always": (
-        *("baseline", "data", "output", "evaluation"),
-        *("corpus.mirror", "corpus.directory", "training.device", "training.logger"),
-        *("training.log_every", "training.save_minutes", "training.keep_epochs"),
-    ),
-    "as if from the start": ("training.patience",),
-    "so, too, but not with schedule=linear": ("training.max_epochs", "training.max_updates"),
+FREE = {
+    *("baseline", "data", "output", "evaluation", "corpus.mirror", "corpus.directory"),
+    *("training.device", "training.logger", "training.log_every", "training.save_minutes"),
+    *("training.keep_epochs", "training.patience"),
 }
-"""Settings, and groups of them, that may differ when a run resumes. Text is compared by hashes."""
-FREE, LIMITS, FIXED_BY_LINEAR = MAY_CHANGE.values()
+"""Settings, and groups of them, that may change when a run resumes; text is compared by hashes."""
+LIMITS = {"training.max_epochs", "training.max_updates"}
+"""These may change, too, unless the learning rate depends on them (schedule=linear)."""
 KEPT = 2
 """How many of the newest update-* checkpoints stay, as a reserve; the best always stays."""
 REMEDY = "choose another name=, seed= or output=, or move the run folder away"
 
 
 def identity(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a config (JSON) that belong to a run, by dotted key."""
+    """Return the settings of a config (JSON) that a run keeps, by dotted key."""
     flat = flatten(config)
-    kept = {k: v for k, v in flat.items() if not {k, k.partition(".")[0]} & {*FREE}}
-    if kept.get("training.early_stopping_metric") == "bleu":  # it selects the best checkpoint
-        tokenize, target = flat.get("evaluation.tokenize"), str(flat.get("corpus.target"))
-        kept["evaluation.tokenize"] = tokenize or bleu_tokenizer(target)
-    if parent := kept.get("training.init_from"):
-        kept["training.init_from"] = os.path.realpath(parent)
+    free = FREE if flat.get("training.optimizer.schedule") == "linear" else FREE | LIMITS
+    kept = {k: v for k, v in flat.items() if not {k, k.partition(".")[0]} & free}
+    if flat.get("training.early_stopping_metric") == "bleu":  # it selects the best checkpoint
+        kept["evaluation.tokenize"] = flat.get("evaluation.tokenize")
     return kept
 
 
@@ -75,33 +70,19 @@ class RunFolder:
     def __repr__(self) -> str:
         return f"RunFolder({self.path}, {self.config.system}: best_metric={self.best_metric})"
 
-    def claim(self) -> None:
-        """Write the config into a new folder; refuse a folder with a run of another config."""
+    def claim(self, hashes: dict[str, str]) -> None:
+        """Write the config into a new folder; refuse another config, or text of other hashes."""
         path = self.path / "config.json"
         if not path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             self.write_config()
         was, now = identity(read_object(path, REMEDY)), identity(asdict(self.config))
-        linear = self.config.training.optimizer.schedule == "linear"
-        free = {*LIMITS, *(() if linear else FIXED_BY_LINEAR)}
-        if changed := [key for key in now if key not in free and was.get(key) != now[key]]:
-            each = ", ".join(f"{key} was {was.get(key)} and is now {now[key]}" for key in changed)
-            again = shlex.join(f"{key}={shown(was.get(key))}" for key in changed)
-            if linear and {*changed} & {*FIXED_BY_LINEAR}:
-                each += " (with schedule=linear, the learning rate depends on it)"
+        if changed := [key for key in now if was.get(key) != now[key]]:
+            before = shlex.join(f"{key}={shown(was.get(key))}" for key in changed)
             raise UserError(
-                f"{self.path} holds a run of another config: {each}; {REMEDY}; to continue that "
-                f"run, run the same command with {again}."
+                f"{self.path} holds a run of another config; {REMEDY}; to continue that run, run "
+                f"the same command with {before}."
             )
-        epochs, done = self.config.training.keep_epochs, self.record().progress.epoch
-        if passed := sorted({n for n in epochs if n <= done and not has_manifest(self.epoch(n))}):
-            log.warning(
-                f"training.keep_epochs={passed}: {self.path} is past these epochs and did not keep "
-                "them; to keep them, choose another name=."
-            )
-
-    def require_text(self, hashes: dict[str, str]) -> None:
-        """Refuse to resume if a text (name -> SHA-256) has changed since the run started."""
         for name, digest in self.record().data_sha256.items():
             if hashes.get(name) != digest:
                 raise UserError(
@@ -109,17 +90,9 @@ class RunFolder:
                     f"it, {REMEDY}."
                 )
 
-    @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
-        """Lock the folder in a context; refuse one in which another process trains."""
-        try:
-            with locked(self.path / "lock", wait=False):
-                yield
-        except Timeout:
-            raise UserError(
-                f"{self.path} is being trained by another process; wait for it, stop it, or choose "
-                "another name=, seed= or output=."
-            ) from None
+    def lock(self) -> AbstractContextManager[None]:
+        """Context that locks the folder; refuse one in which another process trains."""
+        return locked(self.path / "lock", wait=False)
 
     def write_config(self) -> None:
         write_json(self.path / "config.json", self.config)
@@ -132,11 +105,11 @@ class RunFolder:
         write_json(self.path / "run.json", record)
 
     @property
-    def finished(self) -> bool:
-        """Whether training has ended and has also reached a limit of the present config."""
+    def finished(self) -> str | None:
+        """Limit of the present config that an ended training has reached; None if it goes on."""
         record = self.record()
-        ended = reason_to_end(self.config.training, record.progress)
-        return record.status == "finished" and ended is not None
+        reached = reason_to_end(self.config.training, record.progress)
+        return reached if record.status == "finished" else None
 
     @property
     def best_metric(self) -> float | None:
@@ -182,3 +155,28 @@ class RunFolder:
         if self._aside.exists():
             remove_checkpoint(self.best)
             self._aside.rename(self.best)
+
+
+def load_parent(config: TrainConfig) -> Checkpoint:
+    """Load the checkpoint ``training.init_from``; refuse settings that contradict it."""
+    where = str(config.training.init_from)
+    parent = load_checkpoint(Path(where), torch.device("cpu"))
+    mine, its = (flatten(asdict(of)) for of in (config, parent.config))
+    differ = {k: its.get(k) for k, v in mine.items() if INHERITED.match(k) and v != its.get(k)}
+    if differ:
+        # A system sets its kind of attention, which is also the name of a system.
+        names = {"model.attention.kind": "system"}
+        remedy = " ".join(f"{names.get(key, key)}={shown(value)}" for key, value in differ.items())
+        raise UserError(
+            f"{', '.join(differ)} contradict training.init_from={where}; set {remedy}, or name the "
+            "run of each system: 'training.init_from=outputs/NAME/${system}/seed-${seed}'."
+        )
+    return parent
+
+
+def codec_folder(config: TrainConfig) -> Path | None:
+    """Return the checkpoint that has the tokenizers of a fine-tuned run; None for other runs."""
+    if config.training.init_from is None:
+        return None
+    own = filter(has_manifest, RunFolder(config).newest())  # such a run no longer needs its parent
+    return next(own, None) or load_parent(config).directory

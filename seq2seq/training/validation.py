@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from seq2seq.config import DecodingConfig, EvaluationConfig, TrainingConfig
+from seq2seq.config import DecodingConfig, TrainConfig
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.preparation import PreparedData
 from seq2seq.data.text import read_lines
@@ -51,23 +51,25 @@ class Validator:
 
     model: TranslationModel
     data: PreparedData
-    config: TrainingConfig
-    scoring: EvaluationConfig
+    config: TrainConfig
     device: torch.device
     precision: torch.dtype
     group: ProcessGroup = SINGLE
 
     def __post_init__(self) -> None:
-        data, count = self.data, self.config.dev_bleu_sentences
+        data, texts = self.data, self.data.corpus.valid
+        count = self.config.training.dev_bleu_sentences
         self.plan = BatchPlan(data.valid, BATCH, seed=0, shuffle=False)
-        self.sources = list(islice(read_lines(data.corpus.valid.source), count))
-        self.references = list(islice(read_lines(data.corpus.valid.target), count))
-        self.scoring = self.scoring.for_languages(data.source.language, data.target.language)
-        lengths = source_lengths(self.sources, self.scoring.unit)
-        self.members = bucket_members(lengths, self.scoring.edges)
-        by_length, count = np.argsort(lengths, kind="stable").tolist(), len(lengths)
-        bleu_counts([""], [""], tokenize=self.scoring.tokenize)  # fails now if a package is missing
-        self.shown = [by_length[count * part // 10] for part in (1, 5, 9) if count]
+        self.sources = list(islice(read_lines(texts.source), count))
+        self.references = list(islice(read_lines(texts.target), count))
+        scoring = self.config.evaluation.for_languages(data.source.language, data.target.language)
+        self.tokenize = scoring.tokenize
+        bleu_counts([""], [""], tokenize=self.tokenize)  # fails now if a package is missing
+        lengths = source_lengths(self.sources, scoring.unit)
+        members = bucket_members(lengths, scoring.edges)
+        self.members = {words: of for words, of in members.items() if of.any()}
+        by_length = np.argsort(lengths, kind="stable").tolist()
+        self.shown = [by_length[len(lengths) * part // 10] for part in (1, 5, 9) if by_length]
         self.examples: list[str] = []
         """Hypotheses of a short, a medium and a long source; the first time with references."""
         self.translator = Translator.of_parts(
@@ -94,9 +96,10 @@ class Validator:
             for name, texts in (("reference", self.references), ("hypothesis", hypotheses))
             if name == "hypothesis" or not self.examples
         ]
-        counts = bleu_counts(hypotheses, self.references, tokenize=self.scoring.tokenize)
-        members = {words: of for words, of in self.members.items() if of.any()}
-        by_length = {words: float(bleu(counts[of].sum(axis=0))) for words, of in members.items()}
+        counts = bleu_counts(hypotheses, self.references, tokenize=self.tokenize)
+        by_length = {
+            words: float(bleu(counts[of].sum(axis=0))) for words, of in self.members.items()
+        }
         return Validation(loss, perplexity(loss), float(bleu(counts.sum(axis=0))), by_length)
 
     @torch.no_grad()

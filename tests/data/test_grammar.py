@@ -19,8 +19,8 @@ OTHERS = listed(
     "hat haben ist sind war waren wird werden kann können muss müssen sollte sollten darf dürfen "
     "will wollen"
 )
-VERB_SECOND = OTHERS | {form for verb in VERBS for form in verb.finite}
-VERB_FINAL = OTHERS | {verb.prefix + form for verb in VERBS for form in verb.finite}
+VERB_SECOND = OTHERS | {main.split("_")[0] for verb in VERBS for _, main, _ in verb.present}
+VERB_FINAL = OTHERS | {end for verb in VERBS for _, _, end in verb.present}
 
 
 def draw(seed, count, shortest, longest):
@@ -233,8 +233,8 @@ def test_the_lexicon_is_one_to_one():
     assert len({german for _, german in entries}) == len(entries)
     infinitives = defaultdict(set)
     for verb in VERBS:
-        infinitives[verb.english].add(verb.prefix + verb.stem)
-        assert verb.english_past[1] != verb.english_present[1], "tense would not show"
+        infinitives[verb.english].add(verb.german)
+        assert verb.past[1][0] != verb.present[1][0], "tense would not show"
     assert all(len(forms) == 1 for forms in infinitives.values())
 
 

@@ -278,19 +278,6 @@ def test_what_cannot_be_written_is_said_and_leaves_no_folder(tmp_path, size):
     assert folders(tmp_path) == []
 
 
-def test_text_that_changes_meanwhile_is_not_kept(tmp_path, monkeypatch):
-    config, fill = corpus(tmp_path / "text"), preparation._fill
-
-    def change(*arguments):
-        (tmp_path / "text" / "train.en").write_text("w\n" * len(ENGLISH))
-        return fill(*arguments)
-
-    monkeypatch.setattr(preparation, "_fill", change)
-    with pytest.raises(UserError, match="changed"):
-        prepare(config, WORDS, tmp_path)
-    assert folders(tmp_path) == []
-
-
 @pytest.mark.parametrize(
     ("dropout", "embedding", "named"),
     [(0.4, 0.3, ""), (0.5, 0.1, "model.embedding_dropout=0.3"), (0.1, 0.3, "model.dropout=0.4")],

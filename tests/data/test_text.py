@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import lzma
 import os
-import subprocess
 import sys
 import tempfile
 import threading
@@ -24,16 +23,17 @@ PACK = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
 
 @settings(max_examples=50)
 @given(ending=st.sampled_from([*PACK]), lines=st.lists(LINE))
-def test_what_is_written_is_read_back_and_equal_lines_make_equal_files(ending, lines):
+def test_what_is_written_is_read_back_also_if_it_is_packed(ending, lines):
     with tempfile.TemporaryDirectory() as folder:
-        one, two = (Path(folder) / f"{name}.en{ending}" for name in ("one", "two"))
-        assert text.write_lines(one, iter(lines)) == text.write_lines(two, lines) == len(lines)
-        assert list(text.read_lines(one)) == lines
-        assert text.count_lines(one) == len(lines)
-        assert {path.name for path in Path(folder).iterdir()} == {one.name, two.name}
-        assert one.read_bytes() == two.read_bytes()
+        path = Path(folder) / "one.en"
+        assert text.write_lines(path, iter(lines)) == len(lines)
+        assert list(Path(folder).iterdir()) == [path]
         whole = "".join(f"{line}\n" for line in lines).encode()
-        assert text.content_digest(one) == hashlib.sha256(whole).hexdigest()
+        assert path.read_bytes() == whole
+        path.write_bytes(PACK[ending](whole))
+        assert list(text.read_lines(path)) == lines
+        assert text.count_lines(path) == len(lines)
+        assert text.content_digest(path) == hashlib.sha256(whole).hexdigest()
 
 
 def test_every_accent_and_vowel_sign_belongs_to_the_word_before_it():
@@ -55,7 +55,6 @@ REFUSED = {
     "utf-16-le": ("機械 翻訳\nword".encode("utf-16-le"), "line 1.* UTF-16"),
     "utf-16": ("été\nword".encode("utf-16"), "line 1"),
     "zero": (b"Hello\0 world\n", "line 1"),
-    "old Mac": (b"one\rtwo\rthree\r", "line 1"),
     "gz": (gzip.compress(b"line\n" * 1000)[:-9], ""),
     "xz": (lzma.compress(b"line\n" * 1000)[:-9], ""),
 }
@@ -76,32 +75,28 @@ def test_texts_of_different_length_are_refused(tmp_path):
         text.read_aligned(tmp_path / "a", tmp_path / "b")
 
 
-@pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, UserError])
-def test_only_a_writer_that_is_told_to_keeps_what_a_failure_left(tmp_path, keep, failure):
-    path = tmp_path / "a.gz"
+def test_the_lines_of_a_failure_are_kept(tmp_path, failure):
+    path = tmp_path / "a.en"
     text.write_lines(path, ["old"])
-    writer = text.LineWriter(path, keep_unfinished=keep)
+    writer = text.LineWriter(path)
 
     def fail_after_a_line():
         with writer:
             writer.write("new")
             if failure is KeyboardInterrupt:
                 raise KeyboardInterrupt
-            path.rename(tmp_path / "b.gz")
+            path.rename(tmp_path / "b.en")
             path.mkdir()  # the file cannot take this name
 
     with pytest.raises(failure):
         fail_after_a_line()
-    assert list(text.read_lines(path if path.is_file() else tmp_path / "b.gz")) == ["old"]
-    assert writer.part.exists() == keep
+    assert list(text.read_lines(path if path.is_file() else tmp_path / "b.en")) == ["old"]
     if path.is_dir():
         path.rmdir()
-    if keep:
-        assert gzip.decompress(left := writer.part.read_bytes()) == b"new\n"
-        with pytest.raises(UserError, match=r"a\.gz\.part"), text.LineWriter(path, True):
-            pass
-        assert writer.part.read_bytes() == left
+    with pytest.raises(UserError, match=r"a\.en\.part"), text.LineWriter(path):
+        pass
+    assert writer.part.read_bytes() == b"new\n"
 
 
 def test_a_second_writer_does_not_mix_its_lines_into_a_file(tmp_path):
@@ -136,18 +131,3 @@ def test_a_named_pipe_is_written_to_as_it_is(tmp_path):
     assert read == [b"one\ntwo\n"]
     assert pipe.is_fifo()
     assert list(tmp_path.iterdir()) == [pipe]
-
-
-@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="standard output has no name here")
-@pytest.mark.parametrize("name", ["/dev/stdout", "log"])
-def test_the_log_of_a_job_is_written_on(tmp_path, name):
-    write = f"from seq2seq.data.text import *; write_lines(Path({name!r}), ['one', 'two'])"
-    root = str(Path(__file__).parents[2])
-    with (tmp_path / "log").open("w") as log:
-        log.write("before\n")
-        log.flush()
-        run = [sys.executable, "-c", f"import sys; sys.path.insert(0, {root!r}); {write}"]
-        subprocess.run(run, stdout=log, cwd=tmp_path, check=True)
-        log.write("after\n")
-    assert (tmp_path / "log").read_text() == "before\none\ntwo\nafter\n"
-    assert list(tmp_path.iterdir()) == [tmp_path / "log"]

@@ -75,8 +75,8 @@ def test_settings_of_the_search_are_keywords():
     assert [*translator.stream([sentence], beam=3, n_best=2, length_penalty=0.5)] == [expected]
     assert translator.translate(sentence, DecodingConfig(beam=3, n_best=2), length_penalty=0.5)
     for wrong, key in (
-        ({"beem": 3}, r"nearest valid: beam[^,]*(,[^,]*){,2}$"),
-        ({"atention": True}, "nearest valid: attention"),
+        ({"beem": 3}, "beem .* beam"),
+        ({"atention": True}, "atention"),
         ({"beam": 0}, "beam"),
     ):
         with pytest.raises(UserError, match=key):

@@ -42,7 +42,6 @@ def test_an_evaluation_survives_the_disk(tmp_path):
     assert read.texts == TEXTS
     assert (read.rows, read.settings, read.record) == (written.rows, SETTINGS, written.record)
     assert same(read.counts, written.counts)
-    assert read.counts_for(SETTINGS) is read.counts
     assert (folder / "hypotheses.txt").read_bytes() == b"eins zwo\n\n\n"
     scores = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
     assert "tok:13a" in scores["signatures"]["BLEU"]
@@ -55,7 +54,7 @@ def test_an_evaluation_survives_the_disk(tmp_path):
 def test_counts_are_made_again_for_another_tokenisation(tmp_path):
     evaluation = evaluated(tmp_path, translated({4: 5, 15: 5}, lambda n: 0.9), "one")
     settings = replace(SETTINGS, tokenize="char")
-    counts = evaluation.counts_for(settings)
+    counts = Counts.of(evaluation.texts, settings, evaluation.counts)
     assert same(counts, Counts.of(evaluation.texts, settings))
     assert not same(counts, evaluation.counts)
 

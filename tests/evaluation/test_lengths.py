@@ -16,7 +16,6 @@ from seq2seq.evaluation.lengths import (
     length_pools,
     lines_by_length,
     score_rows,
-    with_intervals,
 )
 from seq2seq.evaluation.scores import METRICS, Metric, bucket_members, signatures, source_lengths
 from seq2seq.evaluation.translations import Counts, ReferenceScores, Translations
@@ -32,8 +31,7 @@ def scored(
     seeds = [(one, Counts.of(one, config)) for one in (texts, *more)]
     pools = length_pools(source_lengths(texts.sources), config)
     samples = bleu_samples(np.stack([counts.bleu for _, counts in seeds]), pools)
-    rows = with_intervals(score_rows(seeds, pools), samples, config.confidence)
-    return {row.words: row for row in rows}
+    return {row.words: row for row in score_rows(seeds, pools, samples)}
 
 
 def test_each_sentence_falls_in_exactly_one_bucket_by_its_words():

@@ -1,9 +1,13 @@
 """Configs of the scripts, composed in this process."""
 
 from functools import cache
+from pathlib import Path
 
 from seq2seq.composition import compose
 from seq2seq.config import TrainConfig
+
+STUDY = f"--config-dir={Path(__file__).resolve().parents[2] / 'study'}"
+"""Word that adds the experiments of the study."""
 
 
 def compose_config(name, overrides):
@@ -19,4 +23,4 @@ def compose_runs(overrides):
 @cache
 def runs(*overrides: str) -> dict[str, TrainConfig]:
     """The config of each system, by its name."""
-    return {run.system: run for run in compose_runs(overrides)}
+    return {run.system: run for run in compose_runs([STUDY, *overrides])}

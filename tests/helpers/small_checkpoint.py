@@ -60,7 +60,7 @@ ENGLISH, GERMAN = codec("en", "a dog barks"), codec("de", "ein hund bellt")
 
 
 def training_state(update: int = 1) -> TrainingState:
-    return TrainingState(Progress(update=update), MetricsState(), {})
+    return TrainingState(Progress(update=update), MetricsState())
 
 
 def new_model(config: TrainConfig) -> TranslationModel:

@@ -13,12 +13,11 @@ from safetensors.torch import load_file
 from seq2seq.checkpoint import UNAVERAGED, load_checkpoint
 from seq2seq.data.preparation import prepare
 from seq2seq.distributed import SINGLE
-from seq2seq.training.checkpoint_manager import codec_folder
-from seq2seq.training.run_folder import RunFolder
+from seq2seq.training.run_folder import RunFolder, codec_folder
 from seq2seq.training.trainer import Trainer
 
 CPU = torch.device("cpu")
-CLOCK = ("seconds", "tokens_per_second", "waiting_for_data")
+CLOCK = ("seconds", "tokens_per_second")
 
 
 def train(config, group=SINGLE):

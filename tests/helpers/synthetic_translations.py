@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from seq2seq.config import EvaluationConfig, from_json
+from seq2seq.config import EvaluationConfig, check
 from seq2seq.evaluation.folder import Evaluation, write_evaluation
 from seq2seq.evaluation.translations import Translations
 from seq2seq.record import EvaluationRecord
@@ -58,5 +58,5 @@ def evaluated(
         directory,
         texts,
         settings or EvaluationConfig(bootstrap=100),
-        from_json(EvaluationRecord, {**USUAL, "system": system, "seed": seed, **record}),
+        check("", {**USUAL, "system": system, "seed": seed, **record}, EvaluationRecord),
     )

@@ -73,8 +73,7 @@ def test_each_kind_has_its_settings(kind):
     attention = build_attention(config, query_size=7, annotation_size=20)
     for setting in ("heads", "window"):
         assert getattr(attention, setting, None) in (None, getattr(config, setting))
-    asked = build_attention(config, 7, 20, word_size=4).word_query
-    assert (asked is None) == (kind in (*WITHOUT, "uniform"))
+    assert attention.needs_query == (kind not in (*WITHOUT, "uniform"))
 
 
 @pytest.mark.parametrize("kind", POOLED)

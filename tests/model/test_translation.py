@@ -33,15 +33,14 @@ def test_an_untied_softmax_starts_like_a_tied_one_and_moves_nothing_else():
     assert totals[1] - totals[0] == 13 * 240
 
 
-def test_a_parameter_that_nothing_starts_is_found_out(monkeypatch):
+def test_no_parameter_keeps_what_memory_held(monkeypatch):
     class Careless(AdditiveAttention):
         def __init__(self):
             super().__init__(8, 8, AttentionConfig(size=8))
-            self.temperature = torch.nn.Parameter(torch.empty(1))
+            self.temperature = torch.nn.Parameter(torch.tensor([torch.nan]))
 
     monkeypatch.setattr(translation, "build_attention", lambda *_: Careless())
-    with pytest.raises(ValueError, match=r"decoder.attention.temperature"):
-        build()
+    assert 0 < build().decoder.attention.temperature.abs() < 1
 
 
 def test_shapes_are_checked_at_run_time_in_tests():

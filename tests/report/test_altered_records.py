@@ -12,7 +12,7 @@ import pytest
 from helpers.page_material import SETTINGS
 from helpers.synthetic_translations import translated
 
-from seq2seq.config import CompareConfig, from_json
+from seq2seq.config import CompareConfig, check
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.folder import read_evaluation, write_evaluation
@@ -45,7 +45,7 @@ def whole(folder: Path) -> Path:
     maps = [AttentionMap(0, ["a", "b"], ["A"], [[0.25, 0.75]])]
     scores = ReferenceScores([-7.5] * 3, [2] * 3)
     columns = {**vars(words), "maps": maps, "reference_scores": scores}
-    write_evaluation(folder, Translations(**columns), SETTINGS, from_json(EvaluationRecord, RECORD))
+    write_evaluation(folder, Translations(**columns), SETTINGS, check("", RECORD, EvaluationRecord))
     return folder
 
 

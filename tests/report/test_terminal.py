@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 
-from seq2seq.evaluation.folder import GIVEN
+from seq2seq.evaluation.folder import EXTERNAL
 from seq2seq.report.findings import conclusion
 from seq2seq.report.tables import with_interval
 from seq2seq.report.terminal import HEIGHT, WIDTH, screen, show
@@ -78,7 +78,7 @@ def test_colour_only_on_a_terminal_that_wants_it(comparison, monkeypatch, no_col
 
 def _given(evaluation):
     """The evaluation, as if its translations had come without a model."""
-    return replace(evaluation, record=replace(evaluation.record, search=GIVEN))
+    return replace(evaluation, record=replace(evaluation.record, search=EXTERNAL))
 
 
 def test_the_best_system_with_a_checkpoint_is_the_one_to_try(comparison, tmp_path, monkeypatch):

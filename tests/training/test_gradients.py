@@ -14,7 +14,7 @@ from seq2seq.config import (
 from seq2seq.data.batching import collate
 from seq2seq.data.preparation import prepare
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.graphs import Gradients
+from seq2seq.training.graphs import GradientStep
 from seq2seq.training.loss import batch_loss
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -76,14 +76,14 @@ def test_a_recorded_graph_computes_what_single_calls_compute(pairs, kind, precis
     found = []
     for replayed in (False, True):
         model = small_model(kind, dropout=0.3).to(device).train()
-        made = Gradients(model, device, precision, smoothing=0.1)
+        made = GradientStep(model, device, precision, smoothing=0.1)
         made.add(batches[0], 1.0)
         model.zero_grad(set_to_none=False)
         torch.manual_seed(2)
         sums = []
         for batch in batches:
             if not replayed:
-                made = Gradients(model, device, precision, smoothing=0.1)  # that knows no shape
+                made = GradientStep(model, device, precision, smoothing=0.1)  # that knows no shape
             sums.append(made.add(batch, 0.5))
         found.append({"losses": torch.stack(sums), **gradients_of(model)})
     torch.testing.assert_close(found[1], found[0], rtol=0, atol=0)

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from seq2seq.config import OptimizerConfig
-from seq2seq.training.optimization import LearningRate, WeightAverage, build_optimizer, clipped_step
-
-
-def rate_of(updates: int = 100, **settings) -> LearningRate:
-    config = OptimizerConfig(learning_rate=0.1, **settings)
-    return LearningRate(build_optimizer(torch.nn.Linear(2, 1), config), config, updates)
+from seq2seq.training.optimization import (
+    WeightAverage,
+    build_optimizer,
+    clipped_step,
+    learning_rate,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,9 @@ def rate_of(updates: int = 100, **settings) -> LearningRate:
     ],
 )
 def test_the_rate_follows_its_formula(schedule, warmup, updates, rates):
-    rate = rate_of(updates, warmup_updates=warmup, schedule=schedule)
-    assert {update: rate.at(update) for update in rates} == pytest.approx(rates)
+    config = OptimizerConfig(learning_rate=0.1, warmup_updates=warmup, schedule=schedule)
+    found = {update: learning_rate(config, update, updates) for update in rates}
+    assert found == pytest.approx(rates)
 
 
 def test_the_average_is_over_about_the_last_tenth_of_the_updates():

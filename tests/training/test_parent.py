@@ -23,8 +23,7 @@ from seq2seq.data.vocabulary import EOS, UNK
 from seq2seq.errors import UserError
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.files import file_digest
-from seq2seq.training.checkpoint_manager import codec_folder, load_parent
-from seq2seq.training.run_folder import RunFolder
+from seq2seq.training.run_folder import RunFolder, codec_folder, load_parent
 
 pytestmark = pytest.mark.unchecked
 
@@ -130,12 +129,10 @@ def test_what_contradicts_the_parent_or_is_none_is_refused(parent):
         ({"tokenization": rare}, r"set tokenization\.min_frequency=1,"),
         ({"corpus": french}, r"set corpus\.target=de,"),
         ({"model": fixed}, r"set system=additive\b"),
-        ({"training": child_of(parent, init_from="nowhere").training}, r"init_from=nowhere"),
+        ({"training": child_of(parent, init_from="nowhere").training}, "nowhere"),
     ):
         with pytest.raises(UserError, match=named):
             codec_folder(dataclasses.replace(config, **change))
-    run = train(child_of(parent, max_updates=1))
-    same = f"{parent.path.parent}/../{parent.path.parent.name}/{parent.path.name}/"
-    assert train(child_of(parent, max_updates=1, init_from=same)).path == run.path
-    with pytest.raises(UserError, match=r"training\.init_from was"):
+    train(child_of(parent, max_updates=1))
+    with pytest.raises(UserError, match=r"training\.init_from="):
         train(child_of(parent, max_updates=1, init_from=str(parent.best)))

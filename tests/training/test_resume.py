@@ -26,7 +26,6 @@ from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.errors import UserError
 from seq2seq.interruption import STOPS, Interrupted
 from seq2seq.training import trainer as trainer_module
-from seq2seq.training.checkpoint_manager import CheckpointManager
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
 from seq2seq.training.validation import Validator
@@ -75,15 +74,15 @@ def cut_off(name, update):
     """The training is killed when it would save this checkpoint."""
 
     def stop(config):
-        save = CheckpointManager.save
+        save = Trainer._save
 
-        def save_or_stop(self, directory, state):
-            if (directory.name, state.progress.update) == (name, update):
+        def save_or_stop(self, folder):
+            if (folder.name, self.progress.update) == (name, update):
                 raise KeyboardInterrupt
-            save(self, directory, state)
+            save(self, folder)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(CheckpointManager, "save", save_or_stop)
+            patch.setattr(Trainer, "_save", save_or_stop)
             with pytest.raises(KeyboardInterrupt):
                 train(config)
 
@@ -198,19 +197,19 @@ def test_a_thread_that_gets_no_signals_trains(folder):
 
 def test_the_state_is_saved_once_so_many_minutes_have_passed(folder, monkeypatch):
     """Updates take 20 seconds, and nothing else takes any time; all processes' time is counted."""
-    update, save, now, saved = Trainer._update, CheckpointManager.save, [1000.0], []
+    update, save, now, saved = Trainer._update, Trainer._save, [1000.0], []
 
     def slow(self, batches):
         now[0] += 20
         update(self, batches)
 
-    def noting(self, directory, state):
-        saved.append(directory.name)
-        save(self, directory, state)
+    def noting(self, folder):
+        saved.append(folder.name)
+        save(self, folder)
 
     monkeypatch.setattr(Trainer, "_update", slow)
     monkeypatch.setattr(trainer_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(CheckpointManager, "save", noting)
+    monkeypatch.setattr(Trainer, "_save", noting)
     config = reversal_experiment(folder, save_minutes=1.0)
     power_cut(16)(config)
     assert train(config).record().progress.seconds == 400

@@ -28,7 +28,7 @@ def test_every_setting_makes_another_run_but_those_that_may_change(tmp_path, met
     config = reversal_experiment(tmp_path, early_stopping_metric=metric)
     folder = RunFolder(with_optimizer(config, schedule=schedule))
     assert folder.path == tmp_path / "outputs" / "reversal" / "attention" / "seed-1"
-    folder.claim()
+    folder.claim({})
     path = folder.path / "config.json"
     whole = path.read_text()
     fixed = set()
@@ -44,33 +44,23 @@ def test_every_setting_makes_another_run_but_those_that_may_change(tmp_path, met
         free = any(key == one or key.startswith(f"{one}.") for one in MAY_CHANGE)
         refused = pytest.raises(UserError, match=key)
         with contextlib.nullcontext() if free and key not in fixed else refused:
-            folder.claim()
+            folder.claim({})
         assert path.read_text() == changed
 
 
 def test_a_refusal_of_another_config_has_the_settings_that_continue_the_run(tmp_path):
     config = reversal_experiment(tmp_path)
-    RunFolder(config).claim()
+    RunFolder(config).claim({})
     model = dataclasses.replace(config.model, dropout=0.7, embedding_dim=32)
     with pytest.raises(UserError) as refused:
-        RunFolder(dataclasses.replace(config, model=model)).claim()
+        RunFolder(dataclasses.replace(config, model=model)).claim({})
     _, again = str(refused.value).rstrip(".").split("run the same command with ")
     assert sorted(shlex.split(again)) == ["model.dropout=0.1", "model.embedding_dim=16"]
 
 
-def test_the_tokenizer_of_dev_bleu_may_be_named_as_it_was_chosen(tmp_path):
-    config = reversal_experiment(tmp_path, early_stopping_metric="bleu")
-    for target, tokenize in (("de", "13a"), ("ja", "ja-mecab")):
-        corpus = dataclasses.replace(config.corpus, target=target)
-        run = dataclasses.replace(config, name=target, corpus=corpus)
-        evaluation = dataclasses.replace(config.evaluation, tokenize=tokenize)
-        for same in (run, dataclasses.replace(run, evaluation=evaluation), run):
-            RunFolder(same).claim()
-
-
 def test_two_trainings_of_one_folder_are_refused(tmp_path):
     folder = RunFolder(reversal_experiment(tmp_path))
-    folder.claim()
+    folder.claim({})
     other = RunFolder(folder.config)
     with folder.lock(), pytest.raises(UserError, match="another process"), other.lock():
         pass
@@ -80,7 +70,7 @@ def test_two_trainings_of_one_folder_are_refused(tmp_path):
 
 def test_the_record_says_whether_a_run_is_finished_and_damage_is_refused(tmp_path):
     folder = RunFolder(reversal_experiment(tmp_path))
-    folder.claim()
+    folder.claim({})
     assert not folder.finished
     assert folder.best_metric is None
     folder.write_record(TrainingRecord(status="finished", progress=Progress(epoch=2)))
@@ -90,4 +80,4 @@ def test_the_record_says_whether_a_run_is_finished_and_damage_is_refused(tmp_pat
     for file in ("run.json", "config.json"):
         (folder.path / file).write_bytes(b"{\xff}")
         with pytest.raises(UserError, match=file):
-            folder.claim()
+            folder.claim({})

@@ -11,8 +11,8 @@ from helpers.small_training import CLOCK, metrics, train, train_until
 from seq2seq.distributed import ProcessGroup
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted
+from seq2seq.training.metrics import start_tracker
 from seq2seq.training.run_folder import RunFolder
-from seq2seq.training.tracking import start_tracker
 
 
 class StandIn:
@@ -54,7 +54,7 @@ def test_a_resumed_training_continues_its_tracked_run(folder, monkeypatch):
     assert [one for one in sent if one[1].split("/")[1] not in CLOCK] == kept
     tracker.runs.clear()
     with pytest.raises(UserError, match=r"training\.logger=wandb"):
-        start_tracker(run, 0)
+        start_tracker(run.path, run.config, 0)
 
 
 def test_a_training_that_fails_ends_its_tracked_run_too(folder, monkeypatch):
@@ -81,7 +81,7 @@ def test_tensorboard_shows_updates_that_are_made_again_once(tmp_path):
 
     run = RunFolder(reversal_experiment(tmp_path, logger="tensorboard"))
     for loss, first in ((1.0, 1), (2.0, 4)):  # the second process resumes after update 3
-        log, close = start_tracker(run, first - 1)
+        log, close = start_tracker(run.path, run.config, first - 1)
         for update in range(first, first + 5):
             log({"train/loss": loss}, update)
         close()

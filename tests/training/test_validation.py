@@ -8,7 +8,7 @@ import torch
 from helpers.reversal import reversal_experiment
 from sacrebleu.metrics import BLEU
 
-from seq2seq.config import DecodingConfig, EvaluationConfig
+from seq2seq.config import DecodingConfig
 from seq2seq.data.batching import collate
 from seq2seq.data.preparation import prepare
 from seq2seq.data.text import read_lines
@@ -61,7 +61,7 @@ def test_bleu_is_that_of_greedy_translations_of_the_first_sentences(trainer):
     # In Thai, characters count; these words have one each, so their spaces are left out.
     thai = TextCodec(WhitespaceTokenizer("th"), data.target.vocabulary)
     data = replace(data, target=thai)
-    validator = replace(trainer.validator, data=data, scoring=EvaluationConfig())
+    validator = replace(trainer.validator, data=data)
     validator.references = ["".join(reference.split()) for reference in references]
     expected = BLEU(tokenize="char").corpus_score(hypotheses, [validator.references])
     assert validator.run().bleu == pytest.approx(expected.score)

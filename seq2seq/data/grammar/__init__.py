@@ -11,8 +11,7 @@ import json
 import random
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from functools import partial
 from itertools import accumulate, islice, repeat
 from operator import mul
@@ -97,7 +96,6 @@ def banded_pairs(config: GrammarCorpus) -> list[SentencePair]:
 def write_corpus(config: GrammarCorpus, directory: Path) -> None:
     """Write train, valid and test text; a source of test or valid occurs once in all splits."""
     test = banded_pairs(config)
-    _write(config, directory, "test", test, len(test))
     seen = {pair.source for pair in test}
     valid: dict[str, SentencePair] = {}
     for pair in training_pairs(config, "valid"):
@@ -105,23 +103,16 @@ def write_corpus(config: GrammarCorpus, directory: Path) -> None:
             break
         if pair.source not in seen:
             valid.setdefault(pair.source, pair)
-    _write(config, directory, "valid", valid.values(), config.valid)
     seen |= valid.keys()
     train = (pair for pair in training_pairs(config, "train") if pair.source not in seen)
-    _write(config, directory, "train", train, config.train)
-
-
-def _write(
-    config: GrammarCorpus, directory: Path, split: str, pairs: Iterable[SentencePair], count: int
-) -> None:
-    with ExitStack() as stack:
-        source, target = (
-            stack.enter_context(LineWriter(directory / f"{split}.{language}"))
-            for language in (config.source, config.target)
-        )
-        for pair in tqdm(islice(pairs, count), f"writing {split}", count, disable=None):
-            source.write(pair.source)
-            target.write(pair.target)
+    splits = {"test": test, "valid": valid.values(), "train": islice(train, config.train)}
+    for split, pairs in splits.items():
+        source, target = (directory / f"{split}.{name}" for name in (config.source, config.target))
+        total = config.train if split == "train" else None  # the others have a length
+        with LineWriter(source) as sources, LineWriter(target) as targets:
+            for pair in tqdm(pairs, f"writing {split}", total, disable=None):
+                sources.write(pair.source)
+                targets.write(pair.target)
 
 
 def _merge_commas(tokens: Tokens) -> Tokens:
@@ -135,20 +126,16 @@ def _merge_commas(tokens: Tokens) -> Tokens:
     return merged
 
 
-def corpus_hash(config: GrammarCorpus) -> str:
-    """Hash of the settings and the code that determine the text."""
-    settings = dataclasses.asdict(config)
-    for key in ("directory", "mirror", "train_pairs", "train_max_words"):
-        del settings[key]
-    code = sorted(Path(__file__).parent.glob("*.*"))
-    return digest([json.dumps(settings, sort_keys=True).encode(), *map(Path.read_bytes, code)])[:12]
-
-
 def text_folder(config: GrammarCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Return the corpus folder, next to ``home``, and the function that writes the text."""
+    """Return the folder, next to ``home``, named by settings and code, and what writes the text."""
     if own is not None:
         raise UserError(
             "corpus.directory is set, but corpus=grammar writes its own text; remove it, or set "
             "corpus=files for your own text."
         )
-    return home.with_name(f"grammar-{corpus_hash(config)}"), partial(write_corpus, config)
+    settings = dataclasses.asdict(config)
+    for key in ("directory", "mirror", "train_pairs", "train_max_words"):  # the text is the same
+        del settings[key]
+    code = sorted(Path(__file__).parent.glob("*.*"))
+    name = digest([json.dumps(settings, sort_keys=True).encode(), *map(Path.read_bytes, code)])
+    return home.with_name(f"grammar-{name[:12]}"), partial(write_corpus, config)

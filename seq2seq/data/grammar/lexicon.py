@@ -3,32 +3,26 @@
 from collections import defaultdict
 from collections.abc import Callable
 from importlib.resources import files
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
-Words = tuple[str, ...]
-Linked = tuple[tuple[Words, Words], ...]
-"""A fixed phrase as groups of words that translate each other."""
-Forms = tuple[Words, ...]
+Forms = tuple[tuple[str, ...], ...]
 """``[case][column]``; the columns are masculine, feminine, neuter and plural."""
-
+Inflected = tuple[str, str, str]
+"""English verb; German one in main clauses, the finite word first, and at the end of others."""
+Kind = Literal["person", "animal", "thing", "place"]
+"""Kind of a noun; it decides which verbs, adjectives and prepositions fit."""
 CASES = ("nominative", "accusative", "dative")
 NOMINATIVE, ACCUSATIVE, DATIVE = range(3)
 SINGULAR, PLURAL = range(2)
-PERSON, ANIMAL, THING, PLACE = "person", "animal", "thing", "place"
-"""Kinds of nouns; the kind decides which verbs, adjectives and prepositions fit."""
 
 
 class Noun(NamedTuple):
     """A noun: ``english[number]``, ``german[number][case]``, gender 0-2 = der, die, das."""
 
     gender: int
-    english: Words
-    german: tuple[Words, Words]
-
-    def column(self, number: int) -> int:
-        """Return the column of this noun in :data:`Forms`; the plural has no gender."""
-        return 3 if number == PLURAL else self.gender
+    english: tuple[str, ...]
+    german: tuple[tuple[str, ...], ...]
 
 
 class Adjective(NamedTuple):
@@ -50,41 +44,26 @@ class Determiner(NamedTuple):
 class Preposition(NamedTuple):
     """A preposition and its German case."""
 
-    english: Words
+    english: str
     german: str
     case: int
 
 
-class Modal(NamedTuple):
-    """A verb that takes an infinitive; pairs are indexed by number."""
-
-    english: tuple[Words, ...]
-    german: Words
-
-
 class Verb(NamedTuple):
-    """A verb with the forms that the grammar needs; a pair has the singular and the plural.
+    """A verb with its infinitives, ``present[number]``, ``past[number]``, and its object's case."""
 
-    The German infinitive is ``prefix + stem``; main clauses separate the prefix ("ruft ... an").
-    """
-
-    english: Words
-    english_present: tuple[Words, Words]
-    english_past: tuple[Words, Words]
-    prefix: str
-    stem: str
-    finite: Words
-    past: Words
-    """The auxiliary of the German perfect ("hat", "haben"), or a simple past ("war")."""
-    participle: str
-    """Of the perfect; "" with a simple past."""
+    english: str
+    german: str
+    to: tuple[str, str]
+    present: tuple[Inflected, ...]
+    past: tuple[Inflected, ...]
     case: int = ACCUSATIVE
-    """Of the object."""
     preposition: Preposition | None = None
 
 
-def _group(entry: str) -> Words:
-    return tuple(entry.split("_"))
+def length(english: str) -> int:
+    """Number of words of an entry."""
+    return 1 + english.count("_") + english.count(" ")
 
 
 def _with_s(word: str) -> str:
@@ -116,32 +95,33 @@ def _adjective(english: str, german: str) -> Adjective:
 
 def _preposition(english: str, german: str) -> Preposition:
     word, case = german.split()
-    return Preposition(_group(english), word, CASES.index(case))
+    return Preposition(english, word, CASES.index(case))
 
 
-def _modal(english: str, german: str) -> Modal:
-    return Modal(tuple(map(_group, english.split())), tuple(german.split()))
+def _pair(english: str, german: str) -> tuple[str, str]:
+    return english, german
 
 
-def _phrase(english: str, german: str) -> Linked:
-    groups = zip(english.split(), german.split(), strict=True)
-    return tuple((_group(one), _group(other)) for one, other in groups)
+def _modal(english: str, german: str) -> tuple[tuple[str, str], ...]:
+    return tuple(zip(english.split(), german.split(), strict=True))
 
 
 def _verb(english: str, german: str) -> Verb:
     base, past, *preposition = english.split()
     infinitive, third, participle, *governed = german.split()
     prefix, _, stem = infinitive.rpartition("|")
-    words = _group(base)
+    first, *others = base.split("_")
+    auxiliaries = ("ist", "sind") if participle.startswith("+") else ("hat", "haben")
+    last = participle.removeprefix("+")
+    present = ("_".join([_with_s(first), *others]), third), (base, stem)
     return Verb(
-        english=words,
-        english_present=((_with_s(words[0]), *words[1:]), words),
-        english_past=(_group(past), _group(past)),
-        prefix=prefix,
-        stem=stem,
-        finite=(third, stem),
-        past=("ist", "sind") if participle.startswith("+") else ("hat", "haben"),
-        participle=participle.removeprefix("+"),
+        english=base,
+        german=prefix + stem,
+        to=(f"to_{base}", f"{prefix}zu{stem}") if prefix else (f"to {base}", f"zu {stem}"),
+        present=tuple(
+            (one, f"{word}_{prefix}".rstrip("_"), prefix + word) for one, word in present
+        ),
+        past=tuple((past, f"{word}_{last}", f"{last}_{word}") for word in auxiliaries),
         case=CASES.index(governed[-1]) if governed else ACCUSATIVE,
         preposition=_preposition(preposition[0], " ".join(governed)) if preposition else None,
     )
@@ -161,80 +141,60 @@ def _read(word_class: str, parse: Callable[[str, str], T]) -> dict[str, tuple[T,
     return {rest: tuple(words) for rest, words in entries.items()}
 
 
-# Determiners, and the endings of adjectives after them.
-ARTICLE = (("der", "die", "das", "die"), ("den", "die", "das", "die"), ("dem", "der", "dem", "den"))
-WEAK = (("e", "e", "e", "en"), ("en", "e", "e", "en"), ("en", "en", "en", "en"))
-MIXED = (("er", "e", "es", "en"), ("en", "e", "es", "en"), ("en", "en", "en", "en"))
-STRONG = (("er", "e", "es", "e"), ("en", "e", "es", "e"), ("em", "er", "em", "en"))
-LIKE_EIN = (("", "e", "", "e"), ("en", "e", "", "e"), ("em", "er", "em", "en"))
-
-
-def _determiner(english: str, stem: str, endings: Forms, adjective_endings: Forms) -> Determiner:
-    forms = tuple(tuple(stem + ending for ending in row) for row in endings)
-    return Determiner(english, forms, adjective_endings)
-
-
-THE = Determiner("the", ARTICLE, WEAK)
-A = _determiner("a", "ein", LIKE_EIN, MIXED)
-NO_ARTICLE = Determiner("", (("",) * 4,) * 3, STRONG)
-_POSSESSIVES = tuple(
-    _determiner(english, stem, LIKE_EIN, MIXED)
-    for english, stem in (("my", "mein"), ("his", "sein"), ("our", "unser"))
-)
-# Repeated entries are drawn more often; a numeral may follow the countable ones.
-_COUNTABLE = (*(THE,) * 3, _determiner("these", "dies", STRONG, WEAK), *_POSSESSIVES)
-DETERMINERS = {
-    "singular": (
-        *(THE,) * 5,
-        *(A,) * 4,
-        _determiner("this", "dies", STRONG, WEAK),
-        _determiner("every", "jed", STRONG, WEAK),
-        *_POSSESSIVES,
-    ),
-    "countable": _COUNTABLE,
-    "plural": (
-        *_COUNTABLE,
-        _determiner("all", "all", STRONG, WEAK),
-        _determiner("many", "viel", STRONG, STRONG),
-        _determiner("some", "einig", STRONG, STRONG),
-    ),
+_ENDINGS: dict[str, Forms] = {
+    "article": (("er", "ie", "as", "ie"), ("en", "ie", "as", "ie"), ("em", "er", "em", "en")),
+    "relative": (("er", "ie", "as", "ie"), ("en", "ie", "as", "ie"), ("em", "er", "em", "enen")),
+    "ein": (("", "e", "", "e"), ("en", "e", "", "e"), ("em", "er", "em", "en")),
+    "strong": (("er", "e", "es", "e"), ("en", "e", "es", "e"), ("em", "er", "em", "en")),
+    "mixed": (("er", "e", "es", "en"), ("en", "e", "es", "en"), ("en", "en", "en", "en")),
+    "weak": (("e", "e", "e", "en"), ("en", "e", "e", "en"), ("en", "en", "en", "en")),
 }
-RELATIVE_PRONOUNS = (*ARTICLE[:2], ("dem", "der", "dem", "denen"))
-CONTRACTIONS = dict(_read("contraction", lambda parts, word: (parts, word))[""])
+
+
+def _forms(stem: str, endings: str) -> Forms:
+    return tuple(tuple(stem + ending for ending in row) for row in _ENDINGS[endings])
+
+
+def _determiner(english: str, german: str) -> Determiner:
+    stem, own, following = german.split()
+    return Determiner(english, _forms(stem, own), _ENDINGS[following])
+
+
+DETERMINERS = _read("determiner", _determiner)
+DETERMINERS["plural"] = DETERMINERS["countable"] + DETERMINERS["plural"]
+NO_ARTICLE = Determiner("", (("",) * 4,) * 3, _ENDINGS["strong"])
+RELATIVE = _forms("d", "relative")
+CONTRACTIONS = dict(_read("contraction", _pair)[""])
 
 NOUNS = _read("noun", _noun)
 NAMES = _read("name", lambda name, _: name)
 """Proper names of people, animals and places; they are the same in both languages."""
-_PRONOUNS = _read("pronoun", lambda english, german: (english, german))
-PRONOUNS = [(*one, SINGULAR) for one in _PRONOUNS["singular"]]
-PRONOUNS += [(*one, PLURAL) for one in _PRONOUNS["plural"]]
-"""(English, German, number) of one-word subjects; the verb shows the number of "sie"."""
+_PRONOUNS = _read("pronoun", _pair)
+PRONOUNS = [(one, number) for number, name in enumerate(_PRONOUNS) for one in _PRONOUNS[name]]
+"""(English and German, number) of one-word subjects; the verb shows the number of "sie"."""
 _ADJECTIVES = _read("adjective", _adjective)
 ADJECTIVES = {
     kind: (*(_ADJECTIVES[f"{name} {kind}"] for name in ("quality", "size", "state")), *others)
     for kind, others in {
-        PERSON: (_ADJECTIVES["origin"],),
-        ANIMAL: (_ADJECTIVES["colour"],),
-        THING: (_ADJECTIVES["colour"], _ADJECTIVES["origin"]),
-        PLACE: (_ADJECTIVES["origin"],),
+        "person": (_ADJECTIVES["origin"],),
+        "animal": (_ADJECTIVES["colour"],),
+        "thing": (_ADJECTIVES["colour"], _ADJECTIVES["origin"]),
+        "place": (_ADJECTIVES["origin"],),
     }.items()
 }
 """Kind of noun -> classes of adjectives, in their order before the noun."""
-PHRASES = _read("phrase", _phrase)
+PHRASES = _read("phrase", _pair)
 for name in ("adverb person", "time present", "time past", "time future"):
     PHRASES[name] = PHRASES[name.split()[0]] + PHRASES[name]
 PREPOSITIONS = _read("preposition", _preposition)
 MODALS = _read("modal", _modal)
 VERBS = _read("verb", _verb)
-VERBS["intransitive simple"] = tuple(v for v in VERBS["intransitive"] if len(v.english) == 1)
-VERBS["prepositional"] = VERBS["prepositional thing"] + VERBS["prepositional person"]
+VERBS["intransitive"] = VERBS["intransitive simple"] + VERBS["intransitive"]
+VERBS["prepositional"] = VERBS["prepositional thing"] + VERBS["prepositional"]
 BE = Verb(
-    english=("be",),
-    english_present=(("is",), ("are",)),
-    english_past=(("was",), ("were",)),
-    prefix="",
-    stem="sein",
-    finite=("ist", "sind"),
-    past=("war", "waren"),
-    participle="",
+    english="be",
+    german="sein",
+    to=("to be", "zu sein"),
+    present=(("is", "ist", "ist"), ("are", "sind", "sind")),
+    past=(("was", "war", "war"), ("were", "waren", "waren")),
 )

@@ -1,31 +1,30 @@
 """Control systems for the comparison: the same network with a context that never changes."""
 
-from abc import abstractmethod
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from seq2seq.model.attention import Attention
-from seq2seq.model.encoder import Source
+from seq2seq.model.encoder import Attended, Source
 
 
 class ConstantContext(Attention):
     """Base class of kinds whose context is the same at every step."""
 
-    needs_query = False
+    attends = needs_query = False
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S 0"]:
         """Empty, since no query is compared with them."""
         return annotations[:, :, :0]
 
-    @abstractmethod
     def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
-        """Context and weights of each sentence, the same at every step."""
+        """Context and weights of each sentence; by default 0."""
+        annotations = source.annotations
+        return torch.zeros_like(annotations[:, 0]), torch.zeros_like(annotations[:, :, 0])
 
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
-    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
+    ) -> Attended:
         context, weights = self.constant(source)
         hypotheses = len(query) // len(context)
         if hypotheses > 1:
@@ -40,11 +39,10 @@ class FixedContext(ConstantContext):
     This is the RNN encoder-decoder of Cho et al. 2014, the baseline of the comparison.
     """
 
-    attends = False
     reads_summary = True
 
     def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
-        return source.summary, torch.zeros_like(source.annotations[:, :, 0])
+        return source.summary, super().constant(source)[1]
 
 
 class NoContext(ConstantContext):
@@ -52,12 +50,6 @@ class NoContext(ConstantContext):
 
     This is the encoder-decoder of Sutskever et al. 2014.
     """
-
-    attends = False
-
-    def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
-        annotations = source.annotations
-        return torch.zeros_like(annotations[:, 0]), torch.zeros_like(annotations[:, :, 0])
 
 
 class NoSource(NoContext):
@@ -69,6 +61,8 @@ class NoSource(NoContext):
 
 class UniformAttention(ConstantContext):
     r"""The mean of the annotations at every step: :math:`c = \frac{1}{S} \sum_j h_j`."""
+
+    attends = True
 
     def constant(self, source: Source) -> tuple[Float[Tensor, "N M"], Float[Tensor, "N S"]]:
         weights = source.mask.to(source.annotations.dtype)

@@ -6,9 +6,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seq2seq.config import AttentionConfig
-from seq2seq.model.attention import Attention
-from seq2seq.model.encoder import Source
-from seq2seq.model.layers import exact_product
+from seq2seq.model.attention import Attention, Past, Query, Scores
+from seq2seq.model.attention.dot_product import GeneralAttention
+from seq2seq.model.encoder import Attended, Source
+from seq2seq.model.layers import Projection
 
 POSITIONS = 100
 """Number of source positions that the kind location covers."""
@@ -17,71 +18,52 @@ POSITIONS = 100
 class LocationAttention(Attention):
     r"""Luong et al. 2015, "location": :math:`\alpha_i = softmax(W_a s_{i-1})`.
 
-    Scores depend on the position, not on the annotation. Positions after the first
-    ``POSITIONS`` get weight 0.
+    Positions after the first ``POSITIONS`` get weight 0.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__(query_size, annotation_size, config)
-        self.query = nn.Linear(query_size, POSITIONS, bias=False)  # W_a
+        self.query = Projection(query_size, POSITIONS, bias=False)  # W_a
 
-    def forward(
-        self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
-    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        of_positions = source.by_sentence(self.query(query))
-        beyond = max(0, source.mask.shape[1] - of_positions.shape[2])
-        scores = functional.pad(of_positions, (0, beyond), value=float("-inf"))
-        return source.softmax_sum(scores[:, :, : source.mask.shape[1]])
+    def scores(self, query: Query, source: Source, state: Past) -> Scores:
+        missing = source.mask.shape[1] - POSITIONS  # if negative, pad cuts scores off
+        return functional.pad(self.query(query), (0, missing), value=float("-inf"))
 
 
-class LocalAttention(Attention):
+class LocalAttention(GeneralAttention):
     r"""A window of the source around a position :math:`p_i` (Luong et al. 2015, section 3.2).
 
-    The window reaches D positions to either side. Inside it, the weights are the softmax of the
-    general score :math:`s_{i-1}^\top W_a h_j`.
+    It reaches D positions to either side. Inside it, the score is general's.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__(query_size, annotation_size, config)
         self.window = config.window  # D
-        self.query = nn.Linear(query_size, annotation_size, bias=False)  # W_a, transposed
 
-    def window_weights(
-        self, query: Float[Tensor, "R H"], source: Source, distance: Float[Tensor, "N W S"]
-    ) -> Float[Tensor, "N W S"]:
-        """Softmax of the general score over real positions at most D from the centre."""
-        query = source.by_sentence(self.query(query))
-        scores = exact_product(query, source.keys.transpose(1, 2))
-        outside = ~source.mask[:, None] | (distance.abs() > self.window)
-        return scores.masked_fill(outside, float("-inf")).softmax(dim=2)
-
-    @staticmethod
-    def distance(centre: Float[Tensor, "N W"], source: Source) -> Float[Tensor, "N W S"]:
-        """Distance of each position from the centre, positive after it."""
-        positions = torch.arange(source.mask.shape[1], device=centre.device)
-        return positions - centre[:, :, None]
+    def within(
+        self, query: Query, source: Source, centre: Float[Tensor, "N W 1"]
+    ) -> tuple[Scores, Float[Tensor, "N W S"]]:
+        """Scores inside the window, and each position's distance from the centre."""
+        distance = torch.arange(source.mask.shape[1], device=centre.device) - centre
+        scores = super().scores(query, source, centre)
+        return scores.masked_fill(distance.abs() > self.window, float("-inf")), distance
 
 
 class MonotonicLocalAttention(LocalAttention):
     """Luong et al. 2015, "local-m": p_i = i, up to the last token, the end of the sentence."""
 
     def init_state(self, source: Source) -> Float[Tensor, "N 1"]:
-        """Centre of the window in the first step."""
+        """Centre of the first window."""
         return torch.zeros_like(source.annotations[:, :1, 0])
 
     def update_state(
         self, state: Float[Tensor, "R 1"], weights: Float[Tensor, "R S"]
     ) -> Float[Tensor, "R 1"]:
-        """Centre of the window in the next step."""
+        """Centre of the next window."""
         return state + 1
 
-    def forward(
-        self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 1"]
-    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        last = source.mask.sum(dim=1)[:, None] - 1
-        centre = torch.minimum(source.by_sentence(state)[:, :, 0], last)
-        distance = self.distance(centre, source)
-        return source.weighted_sum(self.window_weights(query, source, distance))
+    def scores(self, query: Query, source: Source, state: Past) -> Scores:
+        return self.within(query, source, torch.minimum(state, source.last))[0]
 
 
 class PredictiveLocalAttention(LocalAttention):
@@ -91,20 +73,19 @@ class PredictiveLocalAttention(LocalAttention):
         p_i = S \cdot \sigma(v_p^\top \tanh(W_p s_{i-1})), \quad
         \alpha_{ij} = softmax_j(e_{ij}) \exp\left(-\frac{(j - p_i)^2}{2 (D/2)^2}\right)
 
-    Here positions j count from 0, and S is the last one. As in the paper, the weights do not sum
-    to 1.
+    Positions j count from 0, and S is the last one. As in the paper, the weights do not sum to 1.
     """
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__(query_size, annotation_size, config)
         self.inner = nn.Linear(query_size, query_size, bias=False)  # W_p
-        self.position = nn.Linear(query_size, 1, bias=False)  # v_p
+        self.position = Projection(query_size, 1, bias=False)  # v_p
 
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
-    ) -> tuple[Float[Tensor, "R M"], Float[Tensor, "R S"]]:
-        share = source.by_sentence(self.position(torch.tanh(self.inner(query)))).sigmoid()
-        last = source.mask.sum(dim=1)[:, None] - 1
-        distance = self.distance(share[:, :, 0] * last, source)
+    ) -> Attended:
+        query = source.by_sentence(query)
+        share = self.position(torch.tanh(self.inner(query))).sigmoid()
+        scores, distance = self.within(query, source, share * source.last)
         gaussian = torch.exp(-distance.square() / (2 * (self.window / 2) ** 2))
-        return source.weighted_sum(self.window_weights(query, source, distance) * gaussian)
+        return source.weighted_sum(source.softmax(scores) * gaussian)

@@ -41,8 +41,9 @@ def fast_cell(
 
 
 def has_score_of(attention: Attention, *kinds: type[Attention]) -> bool:
-    """Whether the attention computes its score and context as one of ``kinds`` does."""
-    return type(attention).forward in [kind.forward for kind in kinds]
+    """Whether the attention computes scores and context as one of ``kinds`` does."""
+    own = type(attention)
+    return (own.scores, own.forward) in [(kind.scores, kind.forward) for kind in kinds]
 
 
 class FastDecoder(Decoder):
