@@ -38,7 +38,7 @@ from seq2seq.checkpoint import load_checkpoint
 from seq2seq.device import choose_device
 from seq2seq.files import write_json
 from seq2seq.interruption import Interrupted
-from seq2seq.model.fast.choose import kernels
+from seq2seq.model.fast.operations import choose_operations
 from seq2seq.record import environment_record
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer
@@ -103,11 +103,11 @@ def facts(config: DictConfig) -> Iterator[Found]:
     yield {"hardware": hardware, "card": hardware.gpu, "cuDNN": torch.backends.cudnn.version()}
     yield {"nvidia-smi": subprocess.getoutput("nvidia-smi").splitlines()}
     for dtype in (torch.float32, torch.bfloat16):
-        yield {f"kernels for {dtype}": kernels(device, dtype)}
+        yield {f"kernels for {dtype}": choose_operations(device, dtype).name}
     if device.type == "cuda":
         from seq2seq.model.fast.gpu import TritonOperations  # only Linux has Triton
 
-        TritonOperations()  # kernels() only logs an error; here it is shown whole
+        TritonOperations()  # choose_operations only logs an error; here it is shown whole
 
 
 def tests(config: DictConfig) -> Iterator[Found]:

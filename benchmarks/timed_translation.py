@@ -12,14 +12,14 @@ from pathlib import Path
 from seq2seq.config import DecodingConfig
 from seq2seq.data.text import read_lines, write_lines
 from seq2seq.decoding.translator import Translator
-from seq2seq.model.fast.choose import kernels
+from seq2seq.model.fast.operations import choose_operations
 
 
 def main(checkpoint: str, source: str, output: str, precision: str, *sizes: str) -> None:
     """Translate the file ``source`` on the CPU into ``output``."""
     beam, batch_size, max_length = map(int, sizes)
     translator = Translator.load(Path(checkpoint), "cpu", precision)
-    kernels(translator.device, translator.precision)  # compiled at first use
+    choose_operations(translator.device, translator.precision)  # compiled at first use
     sentences = list(read_lines(Path(source)))
     config = DecodingConfig(beam=beam, batch_size=batch_size, max_ratio=0, max_extra=max_length)
     start = time.perf_counter()

@@ -16,7 +16,7 @@ from torch import Tensor
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD
 from seq2seq.decoding.ensemble import Ensemble
-from seq2seq.model.fast.choose import choose_operations
+from seq2seq.model.fast.operations import choose_operations
 from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 
@@ -102,17 +102,23 @@ def beam_search(
         logits, state, weights = model.step(token, state, read)
         if length <= len(prefix):
             wide, forced = to_float32(logits), prefix[length - 1]
-            gained = wide[:, forced] - wide.logsumexp(dim=1)  # before a piece is banned
-        operations = choose_operations(device, torch.float32, logits.dtype)
+            expected = wide[:, forced] - wide.logsumexp(dim=1)  # before a piece is banned
+        operations = choose_operations(device, logits.dtype)
         count = min(max(config.beam, choices or 1), logits.shape[1])
-        longer = operations.extend(logits, banned, total, config.beam, count)
+        gained, pieces = operations.likeliest(logits, banned, count)
         if choices is not None:
-            seen.append(Seen(weights, longer.gained[:, :choices], longer.pieces[:, :choices]))
+            seen.append(Seen(weights, gained[:, :choices], pieces[:, :choices]))
         if length <= len(prefix):
-            total, token = total + gained[:, None], torch.full_like(token, forced)
+            total, token = total + expected[:, None], torch.full_like(token, forced)
             moves.append((alive, token))
             continue
-        total, rows, added = longer.total, longer.rows, longer.added
+        near = min(config.beam, count)  # the best of a sentence are among those of each hypothesis
+        longer = (total[:, :, None] + gained[:, :near].unflatten(0, total.shape)).flatten(1)
+        first = torch.arange(0, len(logits), total.shape[1], device=device)[:, None]
+        ranked = longer.sort(dim=1, descending=True, stable=True)  # equal ones keep their order
+        total, places = ranked.values[:, : config.beam], ranked.indices[:, : config.beam]
+        rows = first + places // near
+        added = pieces[:, :near].reshape(longer.shape).gather(1, places)
         if finished.any:  # each finished hypothesis takes one place of the beam
             room = config.beam - finished.count[alive]
             beyond = torch.arange(total.shape[1], device=device) >= room[:, None]

@@ -36,7 +36,7 @@ from seq2seq.distributed import SINGLE, ProcessGroup, process_group
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, Interruption
 from seq2seq.model.fast import describe
-from seq2seq.model.fast.choose import kernels
+from seq2seq.model.fast.operations import choose_operations
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress, TrainingRecord, earlier_commits, environment_record
 from seq2seq.training.graphs import GradientStep
@@ -114,7 +114,7 @@ class Trainer:
             seed=config.seed,
             parameters=self.model.parameter_counts(),
             precision=str(precision).removeprefix("torch."),
-            kernels=kernels(device, precision),
+            kernels=choose_operations(device, precision).name,
             processes=group.size,
             training_pairs=len(data.train),
             skipped_pairs=data.skipped,

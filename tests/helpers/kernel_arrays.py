@@ -100,7 +100,8 @@ def run(operations, operation, given, device="cpu"):
     copies = {n: copied(x, device) if torch.is_tensor(x) else x for n, x in given.items()}
     result = getattr(operations, operation)(*copies.values())
     after = {n: whole(x).cpu() for n, x in copies.items() if torch.is_tensor(x)}
-    return after | ({} if result is None else {n: x.cpu() for n, x in result._asdict().items()})
+    named = zip(("likelihood", "uniform"), () if result is None else result, strict=False)
+    return after | {name: number.cpu() for name, number in named}
 
 
 def whole(array):

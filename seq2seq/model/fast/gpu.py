@@ -1,22 +1,19 @@
+# mypy: allow-untyped-defs, no-check-untyped-defs
 """The operations as Triton kernels for a GPU.
 
-A program computes one block of columns or positions of one sentence (or row): its two ids are the
-numbers of the sentence and of the block. Only the softmax kernels have one program per row. Each
-sum runs inside one program and in one order, so equal inputs give bit-identical results. Numbers
-are widened to float32 when they are read. No operation waits for the device.
-
-Arguments in ``do_not_specialize`` change from batch to batch; specialized kernels would be compiled
-again each time. ``hypotheses`` is specialized: where it is 1, the division by it disappears.
+The two ids of a program are a sentence (or row) and a block of its columns or positions. Each sum
+runs inside one program and in one order, so equal inputs give equal bits. Arguments in
+``do_not_specialize`` change from batch to batch; else kernels would be compiled again each time.
 """
 
-from typing import Any, no_type_check
+from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from seq2seq.model.fast.operations import Operations, dense, row_stride
+from seq2seq.model.fast.operations import Operations, dense
 
 # Columns of a block, and its source positions.
 NARROW, UNITS, WIDE = tl.constexpr(64), tl.constexpr(128), tl.constexpr(256)
@@ -24,7 +21,6 @@ SHORT, LONG = tl.constexpr(4), tl.constexpr(8)
 
 
 @triton.jit
-@no_type_check
 def tanh(x):
     """Tanh with relative error 1e-6; near 0 by a series, as 1 - e^(-2|x|) loses digits there."""
     square = x * x
@@ -37,17 +33,13 @@ def tanh(x):
 
 
 @triton.jit
-@no_type_check
 def gate(inputs, product, place, ok):
-    """Sum of the two narrow parts of a gate, before its non-linearity."""
     part = tl.load(inputs + place, mask=ok, other=0.0).to(tl.float32)
     return part + tl.load(product + place, mask=ok, other=0.0).to(tl.float32)
 
 
 @triton.jit
-@no_type_check
 def cell(inputs, product, before, gates, after, hidden, narrow, narrow_stride, width):
-    """Compute gates, cell and hidden state for a block of hidden units of sentence b."""
     b = tl.program_id(0)
     j = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
     ok = j < width
@@ -68,9 +60,7 @@ def cell(inputs, product, before, gates, after, hidden, narrow, narrow_stride, w
 
 
 @triton.jit
-@no_type_check
 def cell_backward(gates, before, after, d_hidden, d_cell, d_gates, width):
-    """For a block of units, write ``d_gates``; replace ``d_cell`` by the gradient of ``before``."""
     b = tl.program_id(0)
     j = tl.program_id(1) * UNITS + tl.arange(0, UNITS)
     ok = j < width
@@ -91,7 +81,6 @@ def cell_backward(gates, before, after, d_hidden, d_cell, d_gates, width):
 
 
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["weights"])
-@no_type_check
 def softmax(weights, positions):
     """Replace the scores of one row by their softmax, in place."""
     row = weights + tl.program_id(0) * positions
@@ -111,7 +100,6 @@ def softmax(weights, positions):
 
 
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["weights"])
-@no_type_check
 def weighted_sum(
     weights, annotations, context, narrow, narrow_stride, hypotheses, positions, width
 ):
@@ -131,7 +119,6 @@ def weighted_sum(
 
 
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["weights", "products"])
-@no_type_check
 def annotation_products(d_context, weights, annotations, products, positions, width):
     """Multiply the context's gradient by the annotations at a block of positions of sentence b."""
     b = tl.program_id(0).to(tl.int64)
@@ -149,7 +136,6 @@ def annotation_products(d_context, weights, annotations, products, positions, wi
 
 
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["weights", "d_scores"])
-@no_type_check
 def softmax_backward(weights, d_scores, positions):
     """Turn ``d_scores`` from the gradient of ``weights`` into the gradient of the scores."""
     row = tl.program_id(0) * positions
@@ -167,9 +153,7 @@ def softmax_backward(weights, d_scores, positions):
 
 
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["real", "scores"])
-@no_type_check
 def additive_scores(keys, query, vector, real, scores, hypotheses, positions, width):
-    """Compute the scores of one query at a block of source positions; padding gets -inf."""
     b = tl.program_id(0).to(tl.int64)
     s = tl.program_id(1) * SHORT + tl.arange(0, SHORT)
     source = b // hypotheses * positions + s
@@ -187,14 +171,9 @@ def additive_scores(keys, query, vector, real, scores, hypotheses, positions, wi
 
 
 @triton.jit(do_not_specialize=["positions"], do_not_specialize_on_alignment=["d_scores"])
-@no_type_check
 def additive_scores_backward(
     keys, query, vector, d_scores, d_query, d_keys, d_vector, positions, width
 ):
-    """Write d_query and add to d_keys and d_vector, for a block of attention units of sentence b.
-
-    Sums run over all source positions; positions whose d_scores are 0 are not read.
-    """
     b = tl.program_id(0).to(tl.int64)
     a = tl.program_id(1) * NARROW + tl.arange(0, NARROW)
     ok = a < width
@@ -235,7 +214,7 @@ class TritonOperations(Operations):
         *others, narrow = arrays
         batch, width = arrays[2].shape
         grid = (batch, triton.cdiv(width, UNITS.value))
-        cell[grid](*dense(*others), narrow, row_stride(narrow), width)
+        cell[grid](*dense(*others), narrow, narrow.stride(0), width)
 
     def cell_backward(self, *arrays: Tensor) -> None:
         batch, width = arrays[1].shape
@@ -248,7 +227,7 @@ class TritonOperations(Operations):
         # race with programs that still read the scores for other columns.
         softmax[rows,](weights, positions, num_warps=1)
         grid, sizes = (rows, triton.cdiv(width, UNITS.value)), (rows // sentences, positions, width)
-        weighted_sum[grid](*arrays, narrow, row_stride(narrow), *sizes)
+        weighted_sum[grid](*arrays, narrow, narrow.stride(0), *sizes)
 
     def attend_backward(self, *arrays: Tensor) -> None:
         _, weights, annotations, d_scores = dense(*arrays)
@@ -256,21 +235,13 @@ class TritonOperations(Operations):
         annotation_products[batch, triton.cdiv(positions, SHORT.value)](*arrays, positions, width)
         softmax_backward[batch,](weights, d_scores, positions, num_warps=1)
 
-    def scores(
-        self, keys: Tensor, query: Tensor, vector: Tensor | None, mask: Tensor, scores: Tensor
-    ) -> None:
-        if vector is None:
-            return super().scores(keys, query, vector, mask, scores)
-        arrays = dense(keys, query, vector, mask, scores)
+    def scores(self, *arrays: Any) -> None:
+        keys, query, *_ = dense(*arrays)
         rows, (sentences, positions, width) = len(query), keys.shape
         grid = (rows, triton.cdiv(positions, SHORT.value))
         additive_scores[grid](*arrays, rows // sentences, positions, width)
 
-    def scores_backward(
-        self, keys: Tensor, query: Tensor, vector: Tensor | None, *gradients: Any
-    ) -> None:
-        if vector is None:
-            return super().scores_backward(keys, query, vector, *gradients)
-        batch, positions, width = keys.shape
+    def scores_backward(self, *arrays: Any) -> None:
+        batch, positions, width = arrays[0].shape
         grid = (batch, triton.cdiv(width, NARROW.value))
-        additive_scores_backward[grid](*dense(keys, query, vector, *gradients), positions, width)
+        additive_scores_backward[grid](*dense(*arrays), positions, width)

@@ -7,26 +7,23 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from seq2seq.model.fast.choose import choose_operations
+from seq2seq.model.fast.operations import choose_operations
 from seq2seq.model.layers import matmul_dtype
 
-CHUNK_CELLS = 1 << 23
-"""Number of logits held at a time on a CPU: 16 MB in bfloat16. More are not faster."""
-GPU_CHUNK_CELLS = 1 << 27
-"""Number of logits held at a time on a GPU, where each chunk costs kernel launches and a pass over
-the weight's gradient."""
+CHUNK_CELLS, GPU_CHUNK_CELLS = 1 << 23, 1 << 27
+"""Number of logits held at a time; on a GPU, each chunk costs a pass over the weight's gradient."""
 WORD_BLOCK = 1 << 12
-"""Number of words whose weight gradients are added at a time. For all words together, a chunk's
-gradient would be as large as the weight, and would determine the peak memory of an update."""
+"""Number of words whose weight gradients are added at a time; all would need the most memory."""
 
 
 class BatchLoss(NamedTuple):
-    """Losses, summed over the target pieces of a batch, including EOS but not padding."""
+    """Losses in nats, summed over the target pieces of a batch, including EOS but not padding.
+
+    Training minimises the first, with label smoothing and ``scale``; the second has no gradient.
+    """
 
     smoothed: Float[Tensor, ""]
-    """Label-smoothed loss times ``scale``, in nats; training minimises it."""
     negative_log_likelihood: Float[Tensor, ""]
-    """Unscaled sum in nats, without a gradient. The perplexity is exp of its mean per token."""
 
 
 def output_loss(
@@ -42,53 +39,40 @@ def output_loss(
     Each chunk's gradient is computed right after its logits, so the N x V logits, which may be the
     largest array of all, never exist as a whole. Only products use the autocast type.
     """
-    product = matmul_dtype(outputs.device, outputs.dtype)
     wanted = torch.is_grad_enabled()  # always False inside the operation
-    settings = smoothing, scale, product, wanted
-    return BatchLoss(*_OutputLoss.apply(outputs, weight, bias, targets, settings))
+    return BatchLoss(*_OutputLoss.apply(wanted, outputs, weight, bias, targets, smoothing, scale))
 
 
 class _OutputLoss(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, *given: Any) -> tuple[Tensor, Tensor]:
-        outputs, weight, bias, targets, settings = given
-        smoothing, scale, product, wanted = settings
-        vocabulary = len(weight)
-        cells = GPU_CHUNK_CELLS if weight.is_cuda else CHUNK_CELLS
-        kernels = choose_operations(weight.device, weight.dtype, product)
-        likelihood, uniform = weight.new_zeros(()), weight.new_zeros(())
-        d_outputs = torch.empty_like(outputs) if wanted else None
-        d_weight = torch.zeros_like(weight) if wanted else None
-        d_bias = torch.zeros_like(bias) if wanted else None
+    def forward(ctx: Any, wanted: bool, *given: Any) -> tuple[Tensor, Tensor]:
+        outputs, weight, bias, targets, smoothing, scale = given
+        product = matmul_dtype(outputs.device, outputs.dtype)
+        operations = choose_operations(weight.device, product, weight.dtype)
+        size = max(1, (GPU_CHUNK_CELLS if weight.is_cuda else CHUNK_CELLS) // len(weight))
+        sums, d_outputs = weight.new_zeros(2), torch.empty_like(outputs)
+        d_weight, d_bias = (torch.zeros_like(x) if wanted else None for x in (weight, bias))
         with torch.autocast(weight.device.type, enabled=False):
             rows, narrow_weight = outputs.to(product), weight.to(product)
-            size = max(1, cells // vocabulary)
-            for part in range(0, len(rows), size):
-                chunk = rows[part : part + size]
+            parts = zip(*(x.split(size) for x in (rows, targets, d_outputs)), strict=True)
+            for chunk, chosen, d_chunk in parts:
                 logits = chunk @ narrow_weight.t()
-                sums = kernels.softmax_loss(
-                    logits, bias, targets[part : part + size], smoothing, scale, d_bias
-                )
-                likelihood += sums.likelihood
-                uniform += sums.uniform
-                if d_outputs is not None and d_weight is not None:
-                    # softmax_loss has replaced the logits by their gradient.
-                    d_outputs[part : part + size] = logits @ narrow_weight
-                    for words in range(0, vocabulary, WORD_BLOCK):
-                        block = slice(words, words + WORD_BLOCK)
-                        d_weight[block] += logits[:, block].t() @ chunk
-        smoothed = scale * ((1 - smoothing) * likelihood + smoothing * uniform)
-        if wanted:
-            ctx.save_for_backward(d_outputs, d_weight, d_bias)
+                sums += operations.softmax_loss(logits, bias, chosen, smoothing, scale, d_bias)
+                if d_weight is not None:  # softmax_loss has replaced the logits by their gradient
+                    d_chunk.copy_(logits @ narrow_weight)
+                    for start in range(0, len(weight), WORD_BLOCK):
+                        words = slice(start, start + WORD_BLOCK)
+                        d_weight[words] += logits[:, words].t() @ chunk
+        likelihood, uniform = sums
+        ctx.save_for_backward(d_outputs, d_weight, d_bias)
         ctx.mark_non_differentiable(likelihood)
-        return smoothed, likelihood
+        return scale * ((1 - smoothing) * likelihood + smoothing * uniform), likelihood
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, incoming: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         gradients = ctx.saved_tensors
-        # The incoming gradient is usually 1, because `scale` is applied already. A CPU then skips a
-        # pass over arrays as large as the weight. On a GPU, the comparison takes longer.
+        # Usually 1, because `scale` is applied already. On a GPU, the comparison takes longer.
         if incoming.device.type != "cpu" or incoming != 1:
             gradients = tuple(incoming * kept for kept in gradients)
-        return *gradients, None, None
+        return None, *gradients, None, None, None

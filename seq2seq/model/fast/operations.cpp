@@ -2,7 +2,7 @@
 //
 // cpp.py builds this file with the machine's own compiler, and calls its functions as plain C. The
 // file needs no PyTorch headers. Arrays are dense unless a stride ("ld", in elements, from one row
-// to the next) is given. Narrow arrays hold float32 or bfloat16: `bf16` says which. Rows are
+// to the next) is given. Narrow arrays hold float32 or bfloat16: `bytes` says which. Rows are
 // divided among OpenMP threads statically and each sum is taken in one order, so equal inputs and
 // thread counts give equal bits.
 
@@ -129,12 +129,12 @@ void cell_backward(extent batch, extent width, const float* gates, const float* 
 }
 
 template <typename T>
-void attend(extent rows, extent hypotheses, extent positions, extent width, float* weights,
+void attend(extent rows, extent sentences, extent positions, extent width, float* weights,
             const float* memory, float* context, T* narrow, extent ld_narrow) {
 #pragma omp parallel for schedule(static)
     for (extent b = 0; b < rows; ++b) {
         float* w = weights + b * positions;
-        const float* own = memory + b / hypotheses * positions * width;
+        const float* own = memory + b * sentences / rows * positions * width;
         const float excluded = -std::numeric_limits<float>::infinity();
         float top = excluded, sum = 0.0f;
         for (extent s = 0; s < positions; ++s) top = w[s] > top ? w[s] : top;
@@ -247,8 +247,8 @@ void likeliest(extent rows, extent words, extent count, T* logits, extent ld, ex
 
 // Runs `work` for narrow arrays of bfloat16 or of float32.
 template <typename Work>
-void by_type(extent bf16, Work work) {
-    if (bf16) work(bfloat());
+void by_type(extent bytes, Work work) {
+    if (bytes == sizeof(bfloat)) work(bfloat());
     else work(float());
 }
 
@@ -256,30 +256,30 @@ void by_type(extent bf16, Work work) {
 
 extern "C" {
 
-void seq2seq_cell(extent bf16, extent batch, extent width, const void* inputs, const void* product,
+void seq2seq_cell(extent bytes, extent batch, extent width, const void* inputs, const void* product,
                   const float* before, float* gates, float* after, float* hidden, void* narrow,
                   extent ld_narrow) {
-    by_type(bf16, [&](auto one) {
+    by_type(bytes, [&](auto one) {
         using T = decltype(one);
         cell(batch, width, static_cast<const T*>(inputs), static_cast<const T*>(product), before,
              gates, after, hidden, static_cast<T*>(narrow), ld_narrow);
     });
 }
 
-void seq2seq_cell_backward(extent bf16, extent batch, extent width, const float* gates,
+void seq2seq_cell_backward(extent bytes, extent batch, extent width, const float* gates,
                            const float* before, const float* after, const float* d_hidden,
                            float* d_cell, void* d_gates) {
-    by_type(bf16, [&](auto one) {
+    by_type(bytes, [&](auto one) {
         cell_backward(batch, width, gates, before, after, d_hidden, d_cell,
                       static_cast<decltype(one)*>(d_gates));
     });
 }
 
-void seq2seq_attend(extent bf16, extent rows, extent hypotheses, extent positions, extent width,
+void seq2seq_attend(extent bytes, extent rows, extent sentences, extent positions, extent width,
                     float* weights, const float* memory, float* context, void* narrow,
                     extent ld_narrow) {
-    by_type(bf16, [&](auto one) {
-        attend(rows, hypotheses, positions, width, weights, memory, context,
+    by_type(bytes, [&](auto one) {
+        attend(rows, sentences, positions, width, weights, memory, context,
                static_cast<decltype(one)*>(narrow), ld_narrow);
     });
 }
@@ -304,14 +304,14 @@ void seq2seq_attend_backward(extent batch, extent positions, extent width, const
     }
 }
 
-void seq2seq_additive_scores(extent rows, extent hypotheses, extent positions, extent width,
+void seq2seq_additive_scores(extent rows, extent sentences, extent positions, extent width,
                              const float* keys, const float* query, const float* vector,
                              const std::uint8_t* mask, float* scores) {
 #pragma omp parallel for schedule(static)
     for (extent b = 0; b < rows; ++b) {
         const float* q = query + b * width;
         float* e = scores + b * positions;
-        const extent own = b / hypotheses * positions;
+        const extent own = b * sentences / rows * positions;
         for (extent s = 0; s < positions; ++s) {
             if (!mask[own + s]) {
                 e[s] = -std::numeric_limits<float>::infinity();
@@ -355,18 +355,18 @@ void seq2seq_additive_scores_backward(extent batch, extent positions, extent wid
     }
 }
 
-void seq2seq_softmax_loss(extent bf16, extent rows, extent words, void* logits, const float* bias,
+void seq2seq_softmax_loss(extent bytes, extent rows, extent words, void* logits, const float* bias,
                           const extent* targets, float smoothing, float scale, extent wanted,
                           double* sums, float* d_bias, extent threads) {
-    by_type(bf16, [&](auto one) {
+    by_type(bytes, [&](auto one) {
         softmax_loss(rows, words, static_cast<decltype(one)*>(logits), bias, targets, smoothing,
                      scale, wanted, sums, d_bias, threads);
     });
 }
 
-void seq2seq_likeliest(extent bf16, extent rows, extent words, extent count, void* logits, extent ld,
+void seq2seq_likeliest(extent bytes, extent rows, extent words, extent count, void* logits, extent ld,
                        extent bans, const extent* banned, float* gained, extent* pieces) {
-    by_type(bf16, [&](auto one) {
+    by_type(bytes, [&](auto one) {
         likeliest(rows, words, count, static_cast<decltype(one)*>(logits), ld, bans, banned, gained,
                   pieces);
     });

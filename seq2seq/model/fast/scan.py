@@ -2,8 +2,7 @@ r"""The decoder's recurrence over a whole target as one differentiable operation
 
 PyTorch's autograd would keep a (B, S, A) array of each step, and add up every weight gradient step
 by step. Here the backward pass recomputes these arrays, and computes each weight's gradient as one
-large product after the loop. The numbers are those of :meth:`Decoder.forward
-<seq2seq.model.decoder.Decoder.forward>`, up to rounding.
+large product after the loop.
 
 :math:`X_t = W_x E y_{t-1} + b` and :math:`Q_t = W_a W_y E y_{t-1}` depend on the known target
 alone and are computed before the loop. W is the cell's weight for :math:`z_t = [c_t; s_{t-1}]`. A
@@ -29,7 +28,7 @@ W_a, and the gradients of W and W_a, use its type. States, softmax, and all othe
 positions or steps stay in float32 (float64 for float64 parameters).
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -37,17 +36,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from seq2seq.model.encoder import Source
-from seq2seq.model.fast.choose import choose_operations
-from seq2seq.model.fast.operations import Operations
+from seq2seq.model.fast.operations import PLAIN, choose_operations
 from seq2seq.model.layers import matmul_dtype
-
-
-class Score(NamedTuple):
-    """Weights of a score: v . tanh(k_j + q), or q . k_j if ``vector`` is None."""
-
-    query_weight: Float[Tensor, "Q H"] | None
-    """Matrix that maps the state into the query; None if the state enters it unchanged."""
-    vector: Float[Tensor, "Q"] | None
 
 
 def attention_scan(
@@ -56,19 +46,18 @@ def attention_scan(
     cell: Float[Tensor, "B H"],
     weight: Float[Tensor, "G Z"],
     source: Source,
-    score: Score,
-    queries: Float[Tensor, "T B Q"] | None,
+    to_query: Float[Tensor, "Q H"] | None,
+    vector: Float[Tensor, "Q"] | None,
+    queries: Float[Tensor, "T B Q"],
 ) -> tuple[Float[Tensor, "T B H"], Float[Tensor, "T B M"], Float[Tensor, "T B S"]]:
     """Run an LSTM that attends before each step; return states, contexts and weights, time first.
 
-    ``gates`` holds X_t; ``queries`` holds Q_t, or is None if the query is the state alone;
-    ``weight`` is W, with Z = M + H columns. The returned weights carry no gradient.
+    ``gates`` holds X_t, ``queries`` Q_t, ``weight`` W, with Z = M + H columns, and ``to_query``
+    W_a; without it, the state itself is added to Q_t. Without ``vector``, v, the score is a dot
+    product. The returned weights carry no gradient.
     """
-    dtype = matmul_dtype(gates.device, hidden.dtype)
-    operations = choose_operations(gates.device, hidden.dtype, dtype)
-    inputs = gates, hidden, cell, weight, source.annotations, source.mask, source.keys
-    hidden, contexts, weights = _AttentionScan.apply(operations, dtype, *inputs, queries, *score)
-    return hidden, contexts, weights
+    attention = source.annotations, source.mask, source.keys, queries, to_query, vector
+    return _Scan.apply(gates, hidden, cell, weight, *attention)
 
 
 def lstm_scan(
@@ -78,139 +67,83 @@ def lstm_scan(
     weight: Float[Tensor, "G H"],
 ) -> Float[Tensor, "T B H"]:
     """Hidden states s_1 ... s_T of an LSTM; ``gates`` holds the term of its inputs, W_x x + b."""
-    dtype = matmul_dtype(gates.device, hidden.dtype)
-    operations = choose_operations(gates.device, hidden.dtype, dtype)
-    states: Tensor = _LstmScan.apply(operations, dtype, gates, hidden, cell, weight)
-    return states
+    return _Scan.apply(gates, hidden, cell, weight)[0]
 
 
-class _Tape:
-    """Arrays that an LSTM keeps; step t (from 0) reads states in row t and writes row t + 1."""
+class _Scan(torch.autograd.Function):
+    """Step t, counted from 0, reads the states in row t and writes those in row t + 1."""
 
-    def __init__(self, steps: int, hidden: Tensor, cell: Tensor, joined: Tensor) -> None:
-        batch, width = hidden.shape
-        self.gates = hidden.new_empty(steps, batch, 4 * width)  # after their non-linearities
-        self.hidden = hidden.new_empty(steps + 1, batch, width)
-        self.cell = hidden.new_empty(steps + 1, batch, width)
-        self.joined = joined  # what the weight multiplies: [context; state], or the state alone
-        self.state = joined[:, :, joined.shape[2] - width :]
-        self.hidden[0], self.cell[0], self.state[0] = hidden, cell, hidden
-
-    def step(self, operations: Operations, t: int, inputs: Tensor, transposed: Tensor) -> None:
-        written = self.gates[t], self.cell[t + 1], self.hidden[t + 1], self.state[t + 1]
-        operations.cell(inputs, self.joined[t] @ transposed, self.cell[t], *written)
-
-
-class _LstmScan(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, operations: Operations, dtype: torch.dtype, *arrays: Tensor) -> Tensor:
-        inputs, hidden, cell, weight = arrays
-        steps, (batch, width) = len(inputs), hidden.shape
+    def forward(ctx: Any, *arrays: Any) -> tuple[Tensor | None, ...]:
+        inputs, hidden, cell, weight, *attention = arrays
+        steps, (batch, size), columns = len(inputs), hidden.shape, weight.shape[1]
+        ctx.dtype = dtype = matmul_dtype(inputs.device, hidden.dtype)
+        ctx.operations = operations = choose_operations(inputs.device, dtype, hidden.dtype)
         with torch.autocast(inputs.device.type, enabled=False):
             inputs, transposed = inputs.to(dtype).contiguous(), weight.to(dtype).t()
-            joined = inputs.new_empty(steps + 1, batch, width)
-            tape = _Tape(steps, hidden, cell, joined)
+            joined = inputs.new_empty(steps + 1, batch, columns)  # [c_t; s_{t-1}]
+            narrow_context, state = joined.split([columns - size, size], dim=2)
+            gates = hidden.new_empty(steps, batch, 4 * size)  # after their non-linearities
+            hiddens, cells = (x.new_empty(steps + 1, batch, size) for x in (hidden, cell))
+            hiddens[0], cells[0], state[0] = hidden, cell, hidden
+            if attention:
+                annotations, mask, keys, known, query_weight, vector = attention
+                annotations, keys = annotations.contiguous(), keys.contiguous()
+                weights = annotations.new_empty(steps, *mask.shape)
+                contexts = annotations.new_empty(steps, batch, columns - size)
+                to_query = None if query_weight is None else query_weight.to(dtype).t()
+                queries = annotations.new_empty(known.shape).copy_(known)
+                scoring = operations if vector is not None else PLAIN
+                attention = [annotations, query_weight, keys, vector, queries, weights]
+                ctx.mark_non_differentiable(weights)
             for t in range(steps):
-                tape.step(operations, t, inputs[t], transposed)
-        ctx.operations, ctx.dtype = operations, dtype
-        ctx.save_for_backward(weight, tape.gates, tape.cell, tape.joined)
-        return tape.hidden[1:]
+                if attention:
+                    queries[t] += hiddens[t] if to_query is None else state[t] @ to_query
+                    scoring.scores(keys, queries[t], vector, mask, weights[t])
+                    operations.attend(weights[t], annotations, contexts[t], narrow_context[t])
+                written = gates[t], cells[t + 1], hiddens[t + 1], state[t + 1]
+                operations.cell(inputs[t], joined[t] @ transposed, cells[t], *written)
+        ctx.save_for_backward(weight, joined, gates, cells, *attention)
+        return (hiddens[1:], contexts, weights) if attention else (hiddens[1:], None, None)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, d_output: Tensor) -> tuple[Tensor | None, ...]:
-        weight, gates, cell, joined = ctx.saved_tensors
-        with torch.autocast(gates.device.type, enabled=False):
-            narrow_weight = weight.to(ctx.dtype)
-            d_gates = torch.empty_like(gates, dtype=ctx.dtype)
-            d_cell, d_hidden = torch.zeros_like(cell[0]), torch.zeros_like(cell[0])
-            for t in reversed(range(len(gates))):
-                d_hidden += d_output[t]
-                ctx.operations.cell_backward(
-                    gates[t], cell[t], cell[t + 1], d_hidden, d_cell, d_gates[t]
-                )
-                d_hidden.copy_(d_gates[t] @ narrow_weight)
-            d_weight = d_gates.flatten(0, 1).t() @ joined[:-1].flatten(0, 1)
-        return None, None, d_gates, d_hidden, d_cell, d_weight.to(weight.dtype)
-
-
-class _AttentionScan(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, operations: Operations, dtype: torch.dtype, *arrays: Any
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        inputs, hidden, cell, weight, annotations, mask, keys, *optional = arrays
-        known_queries, query_weight, vector = optional
-        steps, (batch, positions, width) = len(inputs), annotations.shape
-        with torch.autocast(inputs.device.type, enabled=False):
-            inputs, transposed = inputs.to(dtype).contiguous(), weight.to(dtype).t()
-            annotations, keys = annotations.contiguous(), keys.contiguous()
-            weights = annotations.new_empty(steps, batch, positions)
-            contexts = annotations.new_empty(steps, batch, width)
-            joined = inputs.new_empty(steps + 1, batch, weight.shape[1])
-            tape = _Tape(steps, hidden, cell, joined)
-            to_query = None if query_weight is None else query_weight.to(dtype).t()
-            queries = annotations.new_zeros(steps, batch, keys.shape[2])
-            if known_queries is not None:
-                queries.copy_(known_queries)
-            for t in range(steps):
-                state = tape.hidden[t]
-                queries[t] += state if to_query is None else tape.state[t] @ to_query
-                operations.scores(keys, queries[t], vector, mask, weights[t])
-                operations.attend(weights[t], annotations, contexts[t], joined[t, :, :width])
-                tape.step(operations, t, inputs[t], transposed)
-        ctx.operations, ctx.dtype = operations, dtype
-        ctx.mark_non_differentiable(weights)
-        states = (joined, tape.gates, tape.cell)
-        ctx.save_for_backward(
-            *(weight, annotations, query_weight, keys, vector, queries, weights), *states
-        )
-        return tape.hidden[1:], contexts, weights
-
-    @staticmethod
-    @once_differentiable
-    def backward(
-        ctx: Any, d_output: Tensor, d_contexts: Tensor, _: Tensor
-    ) -> tuple[Tensor | None, ...]:
-        weight, annotations, query_weight, keys, vector, *states = ctx.saved_tensors
-        queries, weights, joined, gates, cell = states
-        operations, dtype = ctx.operations, ctx.dtype
-        steps, width = len(gates), annotations.shape[2]
+    def backward(ctx: Any, d_output: Tensor, d_contexts: Any, _: Any) -> tuple[Tensor | None, ...]:
+        weight, joined, gates, cells, *attention = ctx.saved_tensors
+        operations, dtype, size = ctx.operations, ctx.dtype, cells.shape[2]
         with torch.autocast(gates.device.type, enabled=False):
             narrow_weight = weight.to(dtype)
-            query_matrix = None if query_weight is None else query_weight.to(dtype)
             d_gates = torch.empty_like(gates, dtype=dtype)
-            d_queries = queries.new_empty(queries.shape, dtype=dtype)
-            d_contexts = d_contexts.clone(memory_format=torch.contiguous_format)
-            d_cell, d_hidden = torch.zeros_like(cell[0]), torch.zeros_like(cell[0])
-            d_scores, d_query = torch.empty_like(weights[0]), torch.empty_like(queries[0])
-            d_keys = torch.zeros_like(keys)
-            d_vector = None if vector is None else keys.new_zeros(len(keys), keys.shape[2])
-            for t in reversed(range(steps)):
+            d_cell, d_hidden = torch.zeros_like(cells[0]), torch.zeros_like(cells[0])
+            if attention:
+                annotations, query_weight, keys, vector, queries, weights = attention
+                query_matrix = None if query_weight is None else query_weight.to(dtype)
+                scoring = operations if vector is not None else PLAIN
+                d_queries = torch.empty_like(queries, dtype=dtype)
+                d_contexts = d_contexts.clone(memory_format=torch.contiguous_format)
+                d_scores, d_query = torch.empty_like(weights[0]), torch.empty_like(queries[0])
+                d_keys, d_vector = torch.zeros_like(keys), torch.zeros_like(queries[0])
+            for t in reversed(range(len(gates))):
                 d_hidden += d_output[t]
-                operations.cell_backward(
-                    gates[t], cell[t], cell[t + 1], d_hidden, d_cell, d_gates[t]
-                )
-                d_joined = d_gates[t] @ narrow_weight
-                d_contexts[t] += d_joined[:, :width]
-                operations.attend_backward(d_contexts[t], weights[t], annotations, d_scores)
-                operations.scores_backward(
-                    keys, queries[t], vector, d_scores, d_query, d_keys, d_vector
-                )
-                d_hidden.copy_(d_joined[:, width:])  # sums from here on are in float32
-                d_queries[t] = d_query
-                d_hidden += d_query if query_matrix is None else d_queries[t] @ query_matrix
-            del narrow_weight  # free it here, where memory is at its peak
-            operands = joined[:-1].flatten(0, 1)
-            d_weight = d_gates.flatten(0, 1).t() @ operands
-            d_query_weight = None
-            if query_weight is not None:
-                d_query_weight = d_queries.flatten(0, 1).t() @ operands[:, width:]
-                d_query_weight = d_query_weight.to(query_weight.dtype)
-            if vector is not None and d_vector is not None:
-                d_keys, d_vector = d_keys.mul_(vector), d_vector.sum(dim=0)
+                states = gates[t], cells[t], cells[t + 1]
+                operations.cell_backward(*states, d_hidden, d_cell, d_gates[t])
+                d_context, d_state = (d_gates[t] @ narrow_weight).tensor_split([-size], dim=1)
+                d_hidden.copy_(d_state)  # sums from here on are in float32
+                if attention:
+                    d_contexts[t] += d_context
+                    operations.attend_backward(d_contexts[t], weights[t], annotations, d_scores)
+                    sums = d_query, d_keys, d_vector
+                    scoring.scores_backward(keys, queries[t], vector, d_scores, *sums)
+                    d_queries[t] = d_query
+                    d_hidden += d_query if query_matrix is None else d_queries[t] @ query_matrix
+            operands, to_gates = joined[:-1].flatten(0, 1), d_gates.flatten(0, 1).t()
+            recurrence = d_gates, d_hidden, d_cell, to_gates @ operands
+            if not attention:
+                return recurrence
             d_annotations = torch.bmm(weights.permute(1, 2, 0), d_contexts.transpose(0, 1))
-        known = d_queries if ctx.needs_input_grad[9] else None
-        recurrence = (d_gates, d_hidden, d_cell, d_weight.to(weight.dtype))
-        attention = (d_annotations, None, d_keys, known, d_query_weight, d_vector)
-        return None, None, *recurrence, *attention
+            queried = d_queries.flatten(0, 1).t()
+            d_query_weight = None if query_weight is None else queried @ operands[:, -size:]
+            if vector is not None:
+                d_keys, d_vector = d_keys.mul_(vector), d_vector.sum(dim=0)
+            scored = d_keys, d_queries, d_query_weight, None if vector is None else d_vector
+            return *recurrence, d_annotations, None, *scored

@@ -19,8 +19,7 @@ from helpers.kernel_arrays import (
     run,
 )
 
-from seq2seq.model.fast.choose import compiled_operations
-from seq2seq.model.fast.operations import Operations
+from seq2seq.model.fast.operations import Operations, compiled_operations
 
 pytest.importorskip("triton", reason="Triton is not installed (it exists for Linux alone)")
 

@@ -18,10 +18,15 @@ from torch import nn
 from torch.nn import functional
 
 from seq2seq.data.vocabulary import PAD
-from seq2seq.model.fast import choose
-from seq2seq.model.fast.choose import choose_operations, compiled_operations
+from seq2seq.model.fast import operations
 from seq2seq.model.fast.cpp import CppOperations
-from seq2seq.model.fast.operations import Operations, dense, fast_tanh_, row_stride
+from seq2seq.model.fast.operations import (
+    PLAIN,
+    choose_operations,
+    compiled_operations,
+    dense,
+    fast_tanh_,
+)
 from seq2seq.model.layers import lstm_cell
 
 pytestmark = pytest.mark.filterwarnings(  # of NumPy, in which Triton's interpreter computes
@@ -30,7 +35,6 @@ pytestmark = pytest.mark.filterwarnings(  # of NumPy, in which Triton's interpre
 
 EXACT = torch.float64
 SAME = {"rtol": 1e-11, "atol": 1e-11}
-PLAIN = Operations()
 
 
 def exact_case(operation, **changes):
@@ -83,7 +87,7 @@ def test_scores_are_those_of_the_equation(kind):
     vector = given["vector"].expand(ODD.N, -1).clone().requires_grad_()
     inner = keys * query[:, None] if kind == "dot" else (keys + query[:, None]).tanh()
     expected = (inner if kind == "dot" else vector[:, None] * inner).sum(dim=2)
-    chosen = {"vector": None, "d_vector": None} if kind == "dot" else {}
+    chosen = {"vector": None} if kind == "dot" else {}
     after = run(PLAIN, "scores_backward", given | chosen)
     found = [after["d_keys"] - given["d_keys"], after["d_query"]]
     if kind == "additive":
@@ -95,7 +99,7 @@ def test_scores_are_those_of_the_equation(kind):
     )
     forward = arguments("scores", ODD, EXACT, EXACT)
     forward |= {name: given[name] for name in ("keys", "query", "vector")}
-    scores = run(PLAIN, "scores", forward | ({"vector": None} if kind == "dot" else {}))["scores"]
+    scores = run(PLAIN, "scores", forward | chosen)["scores"]
     torch.testing.assert_close(scores, expected.masked_fill(~forward["mask"], -math.inf), **SAME)
 
 
@@ -225,18 +229,17 @@ def test_compiled_operations_do_not_read_padding(faster, name):
 
 
 def test_arrays_that_would_be_misread_are_refused():
-    apart = torch.zeros(4, 3).t()
     with pytest.raises(ValueError, match="dense arrays"):
-        dense(torch.zeros(3, 4), apart)
-    with pytest.raises(ValueError, match="dense rows"):
-        row_stride(apart)
+        dense(torch.zeros(3, 4), torch.zeros(4, 3).t())
 
 
 def test_the_compiled_are_chosen_for_float32_alone(monkeypatch):
     cpu = torch.device("cpu")
     if (compiled := compiled_operations("cpu")) is None:
         pytest.skip("the C++ operations cannot be built here")
-    assert choose_operations(cpu, torch.float32, torch.bfloat16) is compiled
+    assert choose_operations(cpu, torch.bfloat16) is compiled
     assert choose_operations(cpu, torch.float64, torch.float64).name == "torch"
-    monkeypatch.setattr(choose, "compiled_operations", lambda _: None)  # as where none can be built
-    assert choose_operations(cpu, torch.float32, torch.float32).name == "torch"
+    monkeypatch.setattr(
+        operations, "compiled_operations", lambda _: None
+    )  # as where none can be built
+    assert choose_operations(cpu, torch.float32).name == "torch"

@@ -3,7 +3,7 @@
 import torch
 
 from seq2seq.model.encoder import Source
-from seq2seq.model.fast.scan import Score, attention_scan
+from seq2seq.model.fast.scan import attention_scan
 
 
 def leaf(*shape):
@@ -24,5 +24,5 @@ def test_what_is_kept_for_the_backward_pass_does_not_grow_with_steps_times_keys(
     annotations, keys = leaf(batch, positions, 6), leaf(batch, positions, size)
     source = Source(annotations, mask, annotations[:, 0], keys)
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        attention_scan(*leaves, source, Score(leaf(size, 5), leaf(size)), None)
+        attention_scan(*leaves, source, leaf(size, 5), leaf(size), leaf(steps, batch, size))
     assert 0 < sum(kept) < steps * batch * positions * size / 4
