@@ -48,8 +48,7 @@ def identity(config: dict[str, Any]) -> dict[str, Any]:
 def reason_to_end(training: TrainingConfig, progress: Progress) -> str | None:
     """Return the limit that a training has reached, in words; None if it has reached none."""
     if progress.stale >= training.patience:
-        metric = training.early_stopping_metric
-        return f"no better dev {metric} in {progress.stale} validations"
+        return f"no better dev {training.early_stopping_metric} in {progress.stale} validations"
     if progress.epoch >= training.max_epochs:
         return f"max_epochs={training.max_epochs}"
     if training.max_updates is not None and progress.update >= training.max_updates:
