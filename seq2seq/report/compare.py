@@ -23,7 +23,6 @@ from seq2seq.report import tables
 from seq2seq.report.figures import attention_figure, learning_curves, length_figure
 from seq2seq.report.live import live_page
 from seq2seq.report.page import render_page
-from seq2seq.report.tables import conclusion
 from seq2seq.report.training_runs import TrainingRun, training_notes, training_runs, training_table
 
 log = logging.getLogger(__name__)
@@ -52,7 +51,8 @@ def compare(config: CompareConfig) -> Comparison:
     ]
     filled = [table for table in found if table.rows]
     remarks = [*tables.notes(comparison), *training_notes(comparison, runs)]
-    files, pictures = {}, {}
+    files: dict[str, bytes] = {}
+    pictures: dict[str, bytes] = {}
     for name, (title, lay_out) in _figures(comparison, runs).items():
         forms = render(lay_out, forms=("svg", "pdf"))
         files |= {f"{name}.{form}": image for form, image in forms.items()}
@@ -115,7 +115,7 @@ def _figures(
 
 
 def _markdown(comparison: Comparison, found: Sequence[tables.Table], remarks: Sequence[str]) -> str:
-    result = conclusion(comparison)
+    result = tables.conclusion(comparison)
     lines = [f"# {result}\n", f"{tables.title(comparison)}.\n", f"![{result}](figure.svg)\n"]
     lines += [table.markdown() for table in found] + [f"- {note}" for note in remarks]
     # Names of systems may come from a stranger's evaluation.
@@ -147,5 +147,5 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
         "config_differences": comparison.config_differences,
         "signatures": comparison.signatures,
         "settings": asdict(comparison.settings),
-        "conclusion": conclusion(comparison),
+        "conclusion": tables.conclusion(comparison),
     }

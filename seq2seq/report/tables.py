@@ -112,9 +112,14 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     alone = compare_systems([evaluation], None, evaluation.settings).systems[0]
     rows = [row for row in alone.rows if row.sentences]
     columns = [counts(rows), ["BLEU", *map(score_text, rows)]]
-    shown = {key: (metric.name, metric.digits) for key, metric in METRICS.items() if key != "bleu"}
-    shown |= {"brevity_ratio": ("brevity", 2), "capped": ("hit the cap", 0), "loss": ("loss", 3)}
-    for key, (name, digits) in {**shown, "perplexity": ("perplexity", 2)}.items():
+    shown = {
+        **{key: (metric.name, metric.digits) for key, metric in METRICS.items() if key != "bleu"},
+        "brevity_ratio": ("brevity", 2),
+        "capped": ("hit the cap", 0),
+        "loss": ("loss", 3),
+        "perplexity": ("perplexity", 2),
+    }
+    for key, (name, digits) in shown.items():
         values = [row.scores.get(key) for row in rows]
         if any(value is not None for value in values):
             columns.append([name, *(or_dash(value, digits) for value in values)])

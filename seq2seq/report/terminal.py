@@ -79,10 +79,10 @@ def _table(comparison: Comparison) -> str:
     for gap in comparison.gaps if len(systems) == 2 else ():
         columns.append(["gap", *(gap_cells(of, settings.bootstrap)[0] for of in gap.rows)])
     table = by_length("", settings.unit, systems[0].rows, columns)
-    header, *lines = table.columns, *table.rows
+    lines = [table.columns, *table.rows]
     if len(systems) > MOST_COLUMNS:
-        header, *lines = zip(header, *lines, strict=True)
-    return markdown_table(header, lines)
+        lines = [list(column) for column in zip(*lines, strict=True)]
+    return markdown_table(lines[0], lines[1:])
 
 
 def _with_bar(bleu: float | None) -> str:

@@ -80,30 +80,27 @@ def _logged(
 
 
 def training_table(runs: Sequence[TrainingRun]) -> Table:
-    header = ["run", "parameters", "precision", "pairs", "updates", "epochs", "best after"]
-    header += ["best dev loss", "best dev BLEU", "target tokens/s", "minutes", "ended by"]
     rows = []
     for run in runs:
         record, progress = run.record, run.record.progress
         losses = [one.loss for one in run.validations]
         bleus = [one.bleu for one in run.validations if one.bleu is not None]
-        rows.append(
-            [
-                record.name,
-                or_dash(record.parameters.get("total"), 0),
-                record.precision or "–",
-                or_dash(record.training_pairs, 0),
-                or_dash(progress.update, 0),
-                or_dash(progress.epoch, 0),
-                or_dash(progress.best_update, 0),
-                or_dash(min(losses, default=None), 4),
-                or_dash(max(bleus, default=None), 1),
-                or_dash(median(run.speeds) if run.speeds else None, 0),
-                or_dash(progress.seconds / 60, 1),
-                record.reason or record.status or "–",
-            ]
-        )
-    return Table("Training", header, rows)
+        row = {
+            "run": record.name,
+            "parameters": or_dash(record.parameters.get("total"), 0),
+            "precision": record.precision or "–",
+            "pairs": or_dash(record.training_pairs, 0),
+            "updates": or_dash(progress.update, 0),
+            "epochs": or_dash(progress.epoch, 0),
+            "best after": or_dash(progress.best_update, 0),
+            "best dev loss": or_dash(min(losses, default=None), 4),
+            "best dev BLEU": or_dash(max(bleus, default=None), 1),
+            "target tokens/s": or_dash(median(run.speeds) if run.speeds else None, 0),
+            "minutes": or_dash(progress.seconds / 60, 1),
+            "ended by": record.reason or record.status or "–",
+        }
+        rows.append(row)
+    return Table("Training", list(rows[0]) if rows else [], [list(row.values()) for row in rows])
 
 
 def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[str]:
