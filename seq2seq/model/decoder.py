@@ -56,8 +56,7 @@ class Decoder(nn.Module, ABC):
     """A language model of the target that consults the source for each word."""
 
     attends_first: bool
-    """Whether a step attends before its LSTM. Then the LSTM also reads the context, and the readout
-    the word."""
+    """Whether the LSTM of a step reads its context; then the readout also reads the word."""
     fast = False
     """Whether this is the equivalent in :mod:`seq2seq.model.fast`."""
 
@@ -140,10 +139,7 @@ class Decoder(nn.Module, ABC):
     def lstm(
         self, word: TargetInputs, entering: Float[Tensor, "R X"], state: DecoderState
     ) -> tuple[Float[Tensor, "L R H"], Float[Tensor, "L R H"]]:
-        """Take one step; return hidden and cell state of every layer.
-
-        The lowest layer also reads ``entering``: the context or, in Luong's order, the input feed.
-        """
+        """Hidden and cell state of every layer; the lowest reads the word and ``entering``."""
         product = self.state_gates(torch.cat([entering, state.hidden[0]], dim=1))
         layers = [self.cell(state.cell[0], product, word.gates)]
         for layer, gates in enumerate(self.upper_gates, start=1):
