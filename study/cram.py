@@ -205,9 +205,10 @@ def reading(
 ) -> tuple[Translator, list[str]]:
     """Translator that reads vectors in place of sources, and the line that stands for each."""
     names = [str(number) for number in range(len(vectors))]
-    model = handed(translator, vectors, Frame.free(vectors.shape[1]))
     codec = TextCodec(WhitespaceTokenizer("vectors"), Vocabulary(names, [1] * len(names)))
-    given = replace(translator, model=model, source=codec)
+    given = replace(
+        translator, model=handed(translator, vectors, Frame.free(vectors.shape[1])), source=codec
+    )
     # As many pieces as the source has: the limit of length depends on them.
     lengths = [len(translator.source.encode(source)) for source in sources]
     return given, [" ".join([name] * n) for name, n in zip(names, lengths, strict=True)]
