@@ -37,7 +37,7 @@ def benchmark_translation(config: DictConfig) -> Path:
     name = config.test_set or next(iter(corpus.tests))
     require_choice("test_set", name, tuple(corpus.tests))
     sentences = list(read_lines(corpus.tests[name].source))
-    translator = Translator(checkpoint, precision=config.precision)
+    translator = Translator.load(checkpoint, precision=config.precision)
     searches = {
         (beam, size): (
             every_nth(sentences, config.most_batches * size),

@@ -3,8 +3,6 @@
 import sys
 
 try:
-    from seq2seq.command import launch
+    from seq2seq.command import launch as launch
 except ModuleNotFoundError as error:
     sys.exit(f"error: no {error.name} here; run make install, then source .venv/bin/activate.")
-
-__all__ = ["launch"]

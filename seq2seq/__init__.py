@@ -1,8 +1,7 @@
 """Train, compare and understand recurrent translation models.
 
 ``train``, ``reproduce`` and ``evaluate`` work like the scripts of the same names. ``Translator``
-translates with a trained model and returns a ``Hypothesis`` for each sentence; ``DecodingConfig``
-holds the settings of the search. Wrong input raises ``UserError``.
+translates with a trained model, and returns a ``Hypothesis`` for each sentence.
 """
 
 import os

@@ -13,7 +13,7 @@ from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.evaluate import evaluate as evaluate_config
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.experiment import reproduce_runs
-from seq2seq.invocation import called
+from seq2seq.record import called
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import train_run
 

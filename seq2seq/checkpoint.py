@@ -2,8 +2,7 @@
 
 - ``model.safetensors``: every parameter and buffer
 - ``optimizer.safetensors``: moments and step counters (optional)
-- ``unaveraged.safetensors``: if the model's weights are an average (schedule=average), the weights
-  that the next update changes
+- ``unaveraged.safetensors``: the weights that updates change, if the model's are an average
 - ``rng.safetensors``: states of PyTorch's random generators (optional)
 - ``state.json``: the trainer's progress, such as update, epoch, best metric
 - ``config.json``: the :class:`~seq2seq.config.TrainConfig` of the training
@@ -13,6 +12,7 @@
 No file is a pickle, so loading runs no code from the folder.
 """
 
+import re
 import shutil
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 from jaxtyping import UInt8
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, load_model, save_file
 from torch import Tensor
 
 from seq2seq.config import Natural, Stored, TrainConfig, read_json
@@ -35,9 +35,6 @@ FORMAT = 4
 MANIFEST = "manifest.json"
 MODEL, OPTIMIZER, RNG = "model.safetensors", "optimizer.safetensors", "rng.safetensors"
 UNAVERAGED = "unaveraged.safetensors"
-REQUIRED = {MODEL, "config.json", "state.json", "tokenizer.source.json", "tokenizer.target.json"}
-REQUIRED |= {"vocabulary.source.tsv", "vocabulary.target.tsv"}
-OPTIONAL = {RNG, "tokenizer.source.model", "tokenizer.target.model"}
 REMEDY = "copy the folder again, or use another one"
 
 
@@ -68,11 +65,10 @@ class Checkpoint:
 
     config: TrainConfig
     model: TranslationModel
-    """The model. After loading it is in training mode, like any new module."""
     source: TextCodec
     target: TextCodec
     state: TrainingState
-    rng: Mapping[str, Tensor] = field(default_factory=dict)
+    rng: dict[str, Tensor] = field(default_factory=dict)
     """Random states of :func:`capture_rng`; those of rank n > 0 as ``rank-<n>/<name>``."""
     directory: Path = Path()
     """Folder of the checkpoint that was loaded, never the run folder above it."""
@@ -86,11 +82,7 @@ def save_checkpoint(
     optimizer: torch.optim.Optimizer | None = None,
     unaveraged: Sequence[Tensor] = (),
 ) -> None:
-    """Write a checkpoint to ``directory``, replacing the one that is there.
-
-    Without ``optimizer``, training cannot resume from it. If the model's weights are an average,
-    ``unaveraged`` holds the weights that the next update changes.
-    """
+    """Write a checkpoint to ``directory``; training cannot resume from one without optimizer."""
     try:
         with replacing_folder(directory) as folder:
             save_file(_tensors_of(checkpoint.model), folder / MODEL)
@@ -104,7 +96,7 @@ def save_checkpoint(
             if unaveraged:
                 save_file({str(i): one for i, one in enumerate(unaveraged)}, folder / UNAVERAGED)
             if checkpoint.rng:
-                save_file(dict(checkpoint.rng), folder / RNG)
+                save_file(checkpoint.rng, folder / RNG)
             write_json(folder / "state.json", checkpoint.state)
             write_json(folder / "config.json", checkpoint.config)
             checkpoint.source.save(folder, "source")
@@ -131,12 +123,12 @@ def remove_checkpoint(folder: Path) -> None:
 
 def newest_checkpoints(run: Path) -> list[Path]:
     """Folders ``update-<n>`` and ``interim-<n>`` of a run folder, newest first."""
-    found = []
-    for folder in (run / "checkpoints").glob("*-*"):
-        kind, _, number = folder.name.partition("-")
-        if kind in ("update", "interim") and number.isdecimal():
-            found.append((int(number), kind, folder))
-    return [folder for _, _, folder in sorted(found, reverse=True)]
+    found = [
+        folder
+        for folder in (run / "checkpoints").glob("*-*")
+        if re.fullmatch(r"(update|interim)-[0-9]+", folder.name)
+    ]
+    return sorted(found, key=lambda one: (int(one.name.partition("-")[2]), one.name), reverse=True)
 
 
 def find_checkpoint(path: Path) -> Path:
@@ -157,41 +149,25 @@ def find_checkpoint(path: Path) -> Path:
 
 
 def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
-    """Load a checkpoint onto ``device``; ``path`` is its folder, or a run folder.
-
-    Each file is compared with the manifest, and the tensors with the config. The random generators
-    do not change; :func:`restore_rng` sets them.
-    """
+    """Load a checkpoint onto ``device``; ``path`` is its folder, or a run folder."""
     folder = find_checkpoint(path)
     sha256 = file_digest(folder / MANIFEST)
-    names = _verify(folder, REQUIRED, OPTIONAL)
+    names = _verify(folder)
     config = read_config(folder)
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
-    for codec in (source, target):
-        if not codec.language.isprintable():  # it is printed at the prompt
-            raise UserError(f"The language {codec.language!r} in {folder} is no code such as en.")
-    sizes = len(source.vocabulary), len(target.vocabulary)
-    tensors = _read_tensors(folder / MODEL)
-    with torch.random.fork_rng(devices=[]):
-        with torch.device("meta"):  # takes no memory: a wrong config could ask for too much
-            expected = _tensors_of(TranslationModel(config.model, *sizes))
-        wanted, found = (
-            {(name, tensor.dtype, tensor.shape) for name, tensor in of.items()}
-            for of in (expected, tensors)
-        )
-        if wanted != found:
-            name = min(name for name, *_ in wanted ^ found)
-            raise UserError(f"{MODEL} in {folder} does not fit config.json: {name}; {REMEDY}.")
-        model = TranslationModel(config.model, *sizes)
-    for name, tensor in _tensors_of(model).items():
-        tensor.copy_(tensors[name])
+    try:
+        with torch.random.fork_rng(devices=[]):
+            model = TranslationModel(config.model, len(source.vocabulary), len(target.vocabulary))
+        load_model(model, folder / MODEL)
+    except (RuntimeError, SafetensorError) as error:
+        raise UserError(f"{folder / MODEL} does not fit config.json: {error}; {REMEDY}.") from None
     checkpoint = Checkpoint(
         config,
         model.to(device),
         source,
         target,
         state=read_json(folder / "state.json", TrainingState, REMEDY),
-        rng=_read_tensors(folder / RNG) if RNG in names else {},
+        rng=load_file(folder / RNG) if RNG in names else {},
         directory=folder,
         sha256=sha256,
     )
@@ -209,23 +185,21 @@ def load_optimizer(
     folder: Path, optimizer: torch.optim.Optimizer, unaveraged: Sequence[Tensor] = ()
 ) -> None:
     """Load a checkpoint into ``optimizer``, its weights before averaging into ``unaveraged``."""
-    _verify(folder, {OPTIMIZER, UNAVERAGED} if unaveraged else {OPTIMIZER})
+    _verify(folder, OPTIMIZER)
     if unaveraged:
-        weights = _read_tensors(folder / UNAVERAGED)
+        _verify(folder, UNAVERAGED)
+        weights = load_file(folder / UNAVERAGED)
         for place, tensor in enumerate(unaveraged):
             tensor.copy_(weights[str(place)])
     state: dict[int, dict[str, Tensor]] = {}
-    for key, tensor in _read_tensors(folder / OPTIMIZER).items():
+    for key, tensor in load_file(folder / OPTIMIZER).items():
         number, _, name = key.partition(".")
         state.setdefault(int(number), {})[name] = tensor
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 
 def capture_rng() -> dict[str, UInt8[Tensor, "_"]]:
-    """States of PyTorch's generators: ``cpu``, and ``cuda.<index>`` per GPU if CUDA is in use.
-
-    The package uses no other global generator; the order of batches depends on seed and epoch only.
-    """
+    """States of PyTorch's generators: ``cpu``, and ``cuda.<index>`` per GPU if CUDA is in use."""
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     return {"cpu": torch.get_rng_state(), **{f"cuda.{i}": state for i, state in enumerate(gpus)}}
 
@@ -240,18 +214,17 @@ def restore_rng(states: Mapping[str, Tensor]) -> None:
             torch.cuda.set_rng_state(state, int(index))
 
 
-def _verify(folder: Path, required: Set[str], optional: Set[str] = frozenset()) -> Set[str]:
-    """Compare files with the manifest; return the names of those that it lists."""
+def _verify(folder: Path, *names: str) -> Set[str]:
+    """Compare ``names``, or all files but the optimizer's, with the manifest; list its names."""
     manifest = read_object(folder / MANIFEST, REMEDY)
     files = manifest.get("files")
     if manifest.get("format") != FORMAT or not isinstance(files, dict):
         raise UserError(f"{MANIFEST} in {folder} is not of format {FORMAT}; {REMEDY}.")
-    listed = files.keys() & (required | optional)
-    for name in sorted(listed | required):
+    for name in names or sorted(files.keys() - {OPTIMIZER, UNAVERAGED}):
         path = folder / name
         if not path.is_file() or file_digest(path) != files.get(name):
             raise UserError(f"{name} in {folder} is missing or altered; {REMEDY}.")
-    return listed
+    return files.keys()
 
 
 def _tensors_of(model: TranslationModel) -> dict[str, Tensor]:
@@ -260,10 +233,3 @@ def _tensors_of(model: TranslationModel) -> dict[str, Tensor]:
     for name, tensor in model.state_dict(keep_vars=True).items():
         named.setdefault(id(tensor), (name, tensor.detach()))
     return dict(named.values())
-
-
-def _read_tensors(path: Path) -> dict[str, Tensor]:
-    try:
-        return load_file(path)
-    except (SafetensorError, ValueError) as error:
-        raise UserError(f"{path} is not a safetensors file ({error}); {REMEDY}.") from None

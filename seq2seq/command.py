@@ -10,6 +10,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import seq2seq
 from seq2seq.config import require_choice
@@ -18,9 +19,6 @@ from seq2seq.interruption import STOPS, Interrupted, process_count
 from seq2seq.stages import STAGES
 
 log = logging.getLogger(__name__)
-
-SHARED = ("train", "translate", "evaluate")
-"""Scripts whose work torchrun can divide among several processes."""
 
 
 def main() -> None:
@@ -40,14 +38,12 @@ def main() -> None:
 
 def launch(name: str) -> None:
     """Run the stage ``name`` with the settings that ``sys.argv`` gives it."""
-    while (number := os.open(os.devnull, os.O_RDWR)) < 3:
-        pass  # the shell may have closed a standard stream; no later file may take its number
-    os.close(number)
-    sys.stderr = sys.stderr or open(2, "w")  # noqa: SIM115
+    # The shell may have closed a standard stream; no later file may take its number.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a scheduler's locale may lack some characters
-            with contextlib.suppress(OSError):
-                stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="replace")
     with exit_status():
         require_choice("command", name, STAGES)
         from seq2seq.composition import compose  # imports Hydra
@@ -59,8 +55,6 @@ def launch(name: str) -> None:
             page = help_page(name, settings, "all" in words)
             print(STAGES[name].__doc__, page, sep="\n\n", flush=True)
             return
-        if process_count() > 1 and name not in SHARED:
-            raise UserError(f"torchrun cannot divide the work of {name}; start it with python.")
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
         STAGES[name](*compose(name, words))
 
@@ -75,10 +69,10 @@ def exit_status() -> Iterator[None]:
     """
     # By default, signals would leave temporary files and workers behind. Under torchrun the default
     # stays: with a handler, a process that waits inside PyTorch would not end.
-    handled = [one for one in STOPS if signal.getsignal(one) == signal.SIG_DFL]
-    try:
-        for number in handled if process_count() == 1 else ():
+    for number in STOPS if process_count() == 1 else ():
+        if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, lambda number, _: sys.exit(128 + number))
+    try:
         yield
     except UserError as error:
         sys.exit(f"error: {error}")
@@ -103,6 +97,3 @@ def exit_status() -> Iterator[None]:
         sys.exit(stop.status)
     except KeyboardInterrupt:
         sys.exit(130)
-    finally:
-        for number in handled:
-            signal.signal(number, signal.SIG_DFL)

@@ -14,7 +14,6 @@ from typing import Any, get_type_hints
 import hydra
 import yaml
 from hydra.core.config_store import ConfigStore
-from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -24,9 +23,7 @@ from seq2seq.errors import UserError
 from seq2seq.stages import STAGES
 
 HERE = Path(__file__).resolve().parent
-CONFIGS = next(
-    folder / "configs" for folder in (HERE, HERE.parent) if (folder / "configs").is_dir()
-)
+CONFIGS = next(filter(Path.is_dir, (HERE / "configs", HERE.parent / "configs")))
 """Folder of the YAML files: in an installed package, or next to the package in the repository."""
 SETTINGS = {name: get_type_hints(stage)["config"] for name, stage in STAGES.items()}
 """Script -> dataclass of the settings that it reads."""
@@ -34,9 +31,6 @@ GROUPS = ("experiment", "corpus", "tokenization", "model", "decoding")
 """Folders of YAML files; a setting such as model=small chooses one of them."""
 SEVERAL = {"seed": "seeds", "decoding": "beams", "decoding.beam": "beams"}
 """Setting that holds one value in other scripts -> setting of ``reproduce`` that holds a list."""
-
-LEAVE_OUT = ("~systems.", "~baselines.")
-"""Beginnings of words that leave a system out, or its baseline."""
 
 
 def _own_name(directory: str | None) -> str:
@@ -62,8 +56,7 @@ def _one_line(error: Exception) -> str:
 def compose(name: str, words: Iterable[str]) -> tuple[Any, ...]:
     """Build the config of script ``name`` from words like ``key=value``.
 
-    For ``reproduce``, there is also the list of the TrainConfigs of its runs.
-    """
+    For ``reproduce``, there is also the list of the TrainConfigs of its runs."""
     composed, given, _ = read_settings(name, words)
     if not issubclass(SETTINGS[name], schema.TrainConfig):
         return (_build(SETTINGS[name], composed),)
@@ -73,15 +66,15 @@ def compose(name: str, words: Iterable[str]) -> tuple[Any, ...]:
     if chosen not in config.systems:
         composed.systems[chosen] = {"model": {"attention": {"kind": chosen}}}
         config = _build(schema.ReproduceConfig, composed)
+    if name != "reproduce":
+        return (_build(schema.TrainConfig, _with_system(composed, chosen, given)),)
     # 2. Choose the systems.
-    systems = [chosen] if name != "reproduce" else list(config.systems)
-    if name == "reproduce" and "system" in given:
+    systems = list(config.systems)
+    if "system" in given:
         config.baseline, config.baselines = given.get("baseline", chosen), {}
         systems = list(dict.fromkeys([chosen, config.baseline]))
-    # 3. Merge the settings of each.
+    # 3. Merge the settings of each, and build a config for each of its seeds.
     merged = {system: _with_system(composed, system, given) for system in systems}
-    if name != "reproduce":
-        return (_build(schema.TrainConfig, merged[chosen]),)
     seeds = {system: _build(schema.ReproduceConfig, own).seeds for system, own in merged.items()}
     runs = [
         _build(schema.TrainConfig, OmegaConf.merge(merged[system], {"seed": seed}))
@@ -128,45 +121,38 @@ def _build(kind: type, config: Any) -> Any:
 def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any], dict[str, list]]:
     """Compose the settings of a script; return them, those of ``words``, and groups' choices."""
     folders, typed = [CONFIGS], dict[str, str]()
-    names = ["experiment", *schema.setting_names(SETTINGS[name])]
+    names = ["experiment", "systems", *schema.setting_names(SETTINGS[name])]
     for word in words:
         key, equals, value = word.partition("=")
         if key == "--config-dir":
             folders.append(Path(value).resolve(strict=True))
-        elif word.startswith(LEAVE_OUT) or (equals and key[:1] not in ("-", "~")):
-            typed[key] = value
-        else:
+        elif not equals or key.startswith("-"):
             near = schema.not_a_key(key.strip("-").replace("-", "_"), names)
             raise UserError(f"{word}: settings are written as key=value, without spaces; {near}")
+        else:
+            typed[key] = value
     choices = _store(_files(folders))
     chosen = {key: value for key, value in typed.items() if key in choices}
     for group, choice in chosen.items():
         schema.require_choice(group, choice, choices[group])
-    outer, GlobalHydra.instance().hydra = GlobalHydra.instance().hydra, None  # a caller may use it
-    try:
-        with hydra.initialize(version_base="1.3", config_path=None):
-            composed = hydra.compose(name, [f"{key}={value}" for key, value in chosen.items()])
-    finally:
-        GlobalHydra.instance().hydra = outer
+    with hydra.initialize(version_base="1.3", config_path=None):
+        composed = hydra.compose(name, [f"{key}={value}" for key, value in chosen.items()])
     usual = defaults(schema.ReproduceConfig if "systems" in composed else SETTINGS[name])
     if "corpus" in composed:
         usual["corpus"] = defaults(schema.CORPORA[composed.corpus.kind])
     config: Any = OmegaConf.merge(usual, composed)
     OmegaConf.set_struct(config, False)
     given = dict[str, Any](chosen)
-    read = {"systems", *(one.name for one in fields(SETTINGS[name]))}
     for word, text in typed.items():
-        key = word.lstrip("+~")
+        key = word.lstrip("+")
         first, _, rest = key.partition(".")
         if name == "reproduce" and key in SEVERAL:
             raise UserError(f"reproduce does not read {key}; set {SEVERAL[key]}=[...] instead.")
-        if first not in read and key not in chosen:
+        if first not in names:
             raise UserError(schema.not_a_key(key, names))
-        if first == "systems" and rest and word[0] != "+":  # +systems.NAME adds a system
+        if first == "systems" and rest and word == key:  # +systems.NAME adds a system
             schema.require_choice("systems", rest.partition(".")[0], config.systems)
-        if word.startswith(LEAVE_OUT):
-            del config[first][rest]
-        elif key not in chosen:
+        if key not in chosen:
             given[key] = read_value(text)
             OmegaConf.update(config, key, given[key], merge=given[key] != {})
     return config, schema.flatten(given), choices

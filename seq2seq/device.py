@@ -17,16 +17,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the device ``name``: ``auto`` (cuda if available), ``cpu`` or ``cuda``.
-
-    With CUDA, PyTorch then sums bfloat16 products in float32, and cuBLAS can be deterministic.
-    """
+    """Return the device ``name``: ``auto`` (cuda if available), ``cpu`` or ``cuda``."""
     require_choice("device", name, ("auto", "cpu", "cuda"))
     if name == "cpu":
         return torch.device("cpu")
     if torch.cuda.is_available():
-        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False  # exact sums
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # it can be deterministic
         return torch.device("cuda", torch.cuda.current_device())
     if name == "cuda":
         raise UserError(
@@ -37,10 +34,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
-    """Return the dtype of matrix products for ``fp32``, ``bf16`` or ``auto`` (bf16 if it is fast).
-
-    With bf16, only the products are rounded (autocast), and the weights of translators on a CPU.
-    """
+    """Return the dtype of matrix products for ``fp32``, ``bf16`` or ``auto`` (bf16 if fast)."""
     require_choice("precision", name, ("auto", "fp32", "bf16"))
     rounded = name == "bf16" or (name == "auto" and _has_fast_bfloat16(device))
     if device.type == "cuda":

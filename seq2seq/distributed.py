@@ -48,10 +48,10 @@ class ProcessGroup:
         return values
 
     def map(
-        self, work: Callable[[Sequence[Item]], list[Result]], items: Sequence[Item]
+        self, work: Callable[[Sequence[Item]], Iterable[Result]], items: Sequence[Item]
     ) -> list[Result]:
         """Return ``work(items)``, one result per item; each process computes a part."""
-        shares = self.gather(work(items[self.share]))
+        shares = self.gather([*work(items[self.share])])
         return [shares[i % self.size][i // self.size] for i in range(len(items))]
 
     def hand_out(self, task: Item) -> Item:
@@ -81,19 +81,18 @@ class ProcessGroup:
                 gradients.append(one.grad)
             together = parameters_to_vector(gradients)
             dist.all_reduce(together)
-            parts = together.split([one.numel() for one in gradients])
+            parts = together.split([gradient.numel() for gradient in gradients])
             for gradient, part in zip(gradients, parts, strict=True):
                 gradient.copy_(part.view_as(gradient))  # recorded CUDA graphs write to this memory
 
     def require_equal(self, facts: Mapping[str, object]) -> None:
         """Refuse processes that differ in one of these facts."""
         first, *others = self.gather(facts)
-        for rank, theirs in enumerate(others, 1):
-            if differ := [key for key in first if theirs.get(key) != first[key]]:
-                raise UserError(
-                    f"{', '.join(differ)} differ between process 0 and process {rank}; all "
-                    "processes of a training need the same command, text and run folder."
-                )
+        if differ := [key for key in first if any(one.get(key) != first[key] for one in others)]:
+            raise UserError(
+                f"{', '.join(differ)} differ between processes; all processes of a training need "
+                "the same command, text and run folder."
+            )
 
     def seed(self, seed: int) -> None:
         """Seed PyTorch differently in each process (for dropout), if there are several."""
@@ -123,20 +122,16 @@ def process_group(device: str) -> Iterator[ProcessGroup]:
     dist.init_process_group(backend, store=store, rank=group.rank, world_size=size)
     try:
         yield group
-    except Interrupted as stop:  # it stops all processes
+    except Interrupted:  # it stops all processes
         group.maximum(0)  # wait for the first one, which writes: torchrun ends all when one ends
         dist.destroy_process_group()
-        if group.is_first:
-            raise
-        raise SystemExit(stop.status) from None
+        raise
     except RuntimeError as error:
-        if not isinstance(error, dist.DistError) and "gloo" not in str(error):
-            raise
-        raise UserError(
-            "Another process of this command has ended or cannot be reached; run the same command "
-            "again (a training resumes from its newest checkpoint)."
-        ) from error
+        if isinstance(error, dist.DistError) or "gloo" in str(error):
+            raise UserError(
+                "Another process of this command has ended or cannot be reached; run the same "
+                "command again (a training resumes from its newest checkpoint)."
+            ) from error
+        raise
     else:  # NCCL waits here for all processes, so one that fails alone must not come here
         dist.destroy_process_group()
-    finally:
-        logging.disable(logging.NOTSET)

@@ -4,49 +4,61 @@ Figures are matplotlib's Figure objects, made without pyplot and its global stat
 give equal bytes. An SVG is light or dark like the page around it, or like the reader's system.
 """
 
-import contextlib
 import io
 import logging
-import os
+import math
 import re
 import textwrap
-import unicodedata
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-BACKEND = os.environ.pop("MPLBACKEND", None)  # a notebook's, which may not be installed here
-import matplotlib
-
-if BACKEND is not None:
-    os.environ["MPLBACKEND"] = BACKEND
-    with contextlib.suppress(ValueError):
-        matplotlib.rcParams["backend"] = BACKEND
+import matplotlib.style
 import numpy as np
-from matplotlib import font_manager as fonts
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.ft2font import FT2Font
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
-from matplotlib.text import Text
 
-from seq2seq.looks import ATTENDS, DARK, FAINT, GROUND, INK, Look
+from seq2seq.config import flatten
 
 _warn = cache(logging.getLogger(__name__).warning)
-logging.getLogger(fonts.__name__).setLevel(logging.ERROR)  # do not report a missing bold face
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # a font may not be installed
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs each glyph of a PDF
 
+GROUND, INK, FAINT, GRID = "#FFFFFF", "#222222", "#6B6B6B", "#E3E3E3"
+ATTENDS = {"#0072B2": "#56B4E9", "#009E73": "#35C79B", "#5F5BC0": "#A9A5F2", "#3F8F3F": "#8FD18F"}
+DOES_NOT = {"#D55E00": "#F58A3C", "#B8558F": "#E39AC4", "#8A6A00": "#E6B800", "#A83232": "#F08080"}
+"""Colours of systems with attention (cold) and without (warm): in a light scheme -> in a dark one.
+The first of each group is from Okabe and Ito's palette, which colour-blind readers can tell apart.
+"""
+DARK = {GROUND: "#14161A", INK: "#ECECEC", FAINT: "#A3A8AF", GRID: "#33373E", **ATTENDS, **DOES_NOT}
+"""Colour of an SVG in a light scheme -> its colour in a dark scheme."""
+WITHOUT_ATTENTION = ("fixed", "init_only", "none", "uniform")
+"""Attention kinds with one context for all steps, drawn as systems without attention."""
+LineStyle = Literal["-"] | tuple[float, tuple[float, ...]]
+"""Line of matplotlib: solid, or an offset and the lengths of dashes and gaps in turn."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LINES: tuple[LineStyle, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (6, 2, 1, 2)), (0, (3, 1)))
 LETTERS = 16
 """Maximum number of letters of a word on an axis; the rest is left out."""
 MAP_NOTE = (
     "Across: the source; down: the translation. The stronger the colour, the higher the weight."
 )
-STYLE: dict[Any, Any] = {
+WIDTH, NARROW = 9.6, 4.2
+"""Widths of a figure in inches; the narrow one is for a phone."""
+FONTS = ("CJK JP", "Thai", "Devanagari", "Khmer", "Lao", "Myanmar")
+"""Fonts for letters that DejaVu Sans lacks, all of the family Noto Sans."""
+RC: dict[Any, Any] = {
+    "figure.dpi": 200,
     "figure.facecolor": GROUND,
     "axes.facecolor": GROUND,
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so figures are equal everywhere
+    # The first comes with matplotlib, so figures are equal everywhere.
+    "font.family": ["DejaVu Sans", *(f"Noto Sans {name}" for name in FONTS)],
     "font.size": 11,
     "text.color": INK,
     "text.parse_math": False,  # a system may be called "$5"
@@ -56,21 +68,56 @@ STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
     "axes.spines.left": False,
     "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": GRID,
+    "legend.fontsize": 10,
+    "legend.frameon": False,
+    "legend.handlelength": 3.5,
     "xtick.color": INK,
     "ytick.color": INK,
     "svg.hashsalt": "seq2seq",
     "svg.fonttype": "none",  # text, to be searched, copied and drawn in the reader's fonts
     "pdf.fonttype": 42,  # publishers refuse the usual type 3
 }
-
-WIDTH, NARROW = 9.6, 4.2
-"""Widths of a figure in inches; the narrow one is for a phone."""
-DPI = 200
-logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs each glyph of a PDF
+METADATA = {
+    "svg": dict.fromkeys(("Date", "Creator")),
+    "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")),
+}
+"""Form of a figure -> metadata that would differ from one day or version to the next."""
 ZONE = "length-"
-"""Start of the id of the invisible area over a length bucket in an SVG.
+"""Start of the id of the area over a length bucket in an SVG; its number, from 0, is the rest."""
 
-The id ends with the number of the bucket, counted from 0."""
+
+class Style(NamedTuple):
+    """Look of a system's line, by matplotlib's names."""
+
+    color: str
+    linestyle: LineStyle
+    marker: str
+
+
+def styles(configs: Sequence[Mapping[str, Any] | None]) -> list[Style]:
+    """Choose the style of the system of each config.
+
+    The colour shows attention (if a config is None, every second system has it), the dashes show
+    different ``corpus.train_max_words``. Markers differ because colours are lost in grey print.
+    """
+    settings = [flatten(dict(config or {})) for config in configs]
+    known = [one.get("corpus.train_max_words") for one in settings]
+    words = [limit if isinstance(limit, int) else math.inf for limit in known]
+    limits = sorted(set(words), reverse=True)
+    found: list[Style] = []
+    earlier: Counter[tuple[bool, float]] = Counter()
+    for index, (one, limit) in enumerate(zip(settings, words, strict=True)):
+        kind = one.get("model.attention.kind")
+        attends = kind not in WITHOUT_ATTENTION if kind else index % 2 == 1
+        colours, place = list(ATTENDS if attends else DOES_NOT), earlier[attends, limit]
+        earlier[attends, limit] += 1
+        line = limits.index(limit) if limits[1:] else place // len(colours) + (not attends)
+        marker = MARKERS[index % len(MARKERS)]
+        found.append(Style(colours[place % len(colours)], LINES[line % len(LINES)], marker))
+    return found
 
 
 def new_figure(
@@ -78,21 +125,20 @@ def new_figure(
 ) -> Figure:
     """Create a figure with its heading; matplotlib lays out what is drawn on it.
 
-    The figure is ``height`` inches high, more if title, subtitle or note need several lines, and
-    0.8 inches less without a title.
+    ``height`` is in inches; several lines of text add to it, and no title takes 0.8 from it.
     """
     width, sizes = (NARROW, (13, 10, 9)) if narrow else (WIDTH, (16, 11, 9))
-    letters = [
-        round((width - 0.5) * by / size) for by, size in zip((115, 130, 130), sizes, strict=True)
+    texts = [
+        textwrap.fill(text, round((width - 0.5) * by / size))
+        for text, by, size in zip((title, subtitle, note), (115, 130, 130), sizes, strict=True)
     ]
-    texts = [textwrap.fill(*text) for text in zip((title, subtitle, note), letters, strict=True)]
     more = [text.count("\n") * size / 60 for text, size in zip(texts, sizes, strict=True)]
     head, foot = 0.9 + more[0] + more[1], (0.4 if note else 0.1) + more[2]
     height += sum(more)
     if not title:
         head, height = head - 0.8, height - 0.8
     room = (0.01, foot / height, 0.98, 1 - (head + foot) / height)
-    figure = Figure(figsize=(width, height), dpi=DPI, layout=ConstrainedLayoutEngine(rect=room))
+    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(rect=room))
     left, below = 0.29 / width, 1 - (0.58 + more[0]) / height
     figure.text(left, 1 - 0.2 / height, texts[0], fontsize=sizes[0], fontweight="bold", va="top")
     figure.text(left, below, texts[1], fontsize=sizes[1], va="top")
@@ -102,7 +148,7 @@ def new_figure(
 
 def draw_line(
     axes: Axes,
-    look: Look,
+    style: Style,
     name: str,
     values: Sequence[float | None],
     few: Sequence[bool] = (),
@@ -111,25 +157,19 @@ def draw_line(
 ) -> None:
     """Draw a line through the ``values`` that are not None; points marked ``few`` are hollow.
 
-    ``band`` has the lower and the upper ends of intervals. ``places`` are the x coordinates, which
-    are 0, 1, 2, ... by default.
+    ``band`` has lower and upper ends of intervals; ``places`` are x, by default 0, 1, 2, ...
     """
-    colour, line, marker = look
-    known = [number for number, value in enumerate(values) if value is not None]
-
-    def points(numbers: Sequence[int], column: Sequence[float | None]) -> list[Any]:
-        return [column[number] for number in numbers]
-
-    across = places or range(len(values))
+    heights, across = np.array(values, dtype=float), np.array(places or range(len(values)))
+    known = ~np.isnan(heights)
     if band is not None:
-        low, high = (points(known, end) for end in band)
-        axes.fill_between(points(known, across), low, high, color=colour, alpha=0.16, linewidth=0)
-    style: dict[str, Any] = {"marker": marker, "color": colour, "markersize": 7}
-    drawn = points(known, across), points(known, values)
-    axes.plot(*drawn, linestyle=line, linewidth=2, label=name, **style)
-    if hollow := [number for number in known if few and few[number]]:
-        drawn = points(hollow, across), points(hollow, values)
-        axes.plot(*drawn, linestyle="", markerfacecolor=GROUND, **style)
+        low, high = (np.array(end, dtype=float)[known] for end in band)
+        axes.fill_between(across[known], low, high, color=style.color, alpha=0.16, linewidth=0)
+    drawn: dict[str, Any] = {**style._asdict(), "markersize": 7}
+    axes.plot(across[known], heights[known], linewidth=2, label=name, **drawn)
+    hollow = known & np.array(few or False)
+    if hollow.any():
+        drawn |= {"linestyle": "", "markerfacecolor": GROUND}
+        axes.plot(across[hollow], heights[hollow], **drawn)
 
 
 def map_figure(
@@ -139,7 +179,6 @@ def map_figure(
     cell = min(0.5, 7 / len(source))
     figure = new_figure(cell * len(target) + 2.6, "Attention", subtitle, MAP_NOTE)
     draw_map(figure.subplots(), source, target, weights, cell)
-    find_fonts(figure)
     return figure
 
 
@@ -160,6 +199,7 @@ def draw_map(
     points = max(3.5, min(9.0, 72 * cell * 0.8))  # no larger than a cell
     axes.tick_params(length=0, pad=2, labelsize=points)
     axes.spines[:].set_visible(False)
+    axes.grid(False)
 
 
 def short(word: str) -> str:
@@ -168,87 +208,48 @@ def short(word: str) -> str:
 
 
 def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
-    """Draw a legend: the lines of ``axes``, sorted by falling final value, then the lines ``more``.
-
-    The legend is next to the axes; in a narrow figure, it is above the axes.
-    """
+    """Draw a legend: the lines of ``axes`` by falling final value, then the lines ``more``."""
     narrow = figure.get_figwidth() == NARROW
     named = {str(line.get_label()): line for line in axes.lines}
     lines = sorted(named.values(), key=lambda line: -np.asarray(line.get_ydata())[-1])
     lines = [one for one in (*lines, *more) if not str(one.get_label()).startswith("_")]
     names = [textwrap.fill(str(line.get_label()), 40 if narrow else 24) for line in lines]
-    style: dict[str, Any] = {"handlelength": 3.5, "fontsize": 10, "frameon": False}
     if narrow:
-        axes.legend(lines, names, loc="lower left", bbox_to_anchor=(-0.1, 1), **style)
+        axes.legend(lines, names, loc="lower left", bbox_to_anchor=(-0.1, 1))
     else:
-        figure.legend(lines, names, loc="outside right center", **style)
+        figure.legend(lines, names, loc="outside right center")
 
 
-def find_fonts(figure: Figure) -> None:
-    """Use installed fonts for letters that DejaVu Sans lacks; warn if a letter is in no font."""
-    texts: list[Any] = figure.findobj(Text)
-    letters = {letter for text in texts for letter in text.get_text() if letter.isprintable()}
-    families, lacking = ["DejaVu Sans"], letters - _letters_of(fonts.findfont("DejaVu Sans"))
-    while lacking:
-        paths = sorted(fonts.findSystemFonts())
-        best = max(paths, key=lambda path: len(lacking & _letters_of(path)), default="")
-        if not lacking & _letters_of(best):
-            names = ", ".join(sorted({unicodedata.name(i, "OTHER").split()[0] for i in lacking}))
-            _warn(f"Figures lack {names} letters; install fonts-noto-cjk or fonts-noto-core.")
-            warnings.filterwarnings("ignore", "Glyph .* missing")  # matplotlib warns of each letter
-            break
-        fonts.fontManager.addfont(best)  # matplotlib's own list may be older
-        families.append(FT2Font(best).family_name)
-        lacking -= _letters_of(best)
-    for text in texts if len(families) > 1 else ():
-        text.set_fontfamily(families)
-
-
-@cache
-def _letters_of(path: str) -> frozenset[str]:
-    """Characters that matplotlib can draw with a font; an empty set for a font of bitmaps."""
-    try:
-        font = FT2Font(path)
-    except (OSError, RuntimeError):  # the file cannot be read
-        return frozenset()
-    return frozenset(map(chr, font.get_charmap())) if font.scalable else frozenset()
-
-
-@contextlib.contextmanager
-def styled() -> Iterator[None]:
+def styled() -> AbstractContextManager[None]:
     """Context with the style of all figures; it ignores a user's own matplotlib style."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(STYLE)
-        yield
+    return matplotlib.style.context(RC, after_reset=True)
 
 
 def render(
-    lay_out: Callable[[], Figure | None], prefix: str = "", forms: Sequence[str] = ("svg",)
+    lay_out: Callable[[], Figure], prefix: str = "", forms: Sequence[str] = ("svg",)
 ) -> dict[str, bytes]:
-    """Return the figure of ``lay_out`` in each of ``forms``; {} if the figure is None.
-
-    In an SVG, every id begins with ``prefix``, so that the ids of several SVGs in a page differ.
-    """
-    with styled():
-        if (figure := lay_out()) is None:
-            return {}
-        find_fonts(figure)
+    """Return the figure in each of ``forms``; every id of an SVG begins with ``prefix``."""
+    images = {}
+    with styled(), warnings.catch_warnings(record=True, action="default") as caught:
+        figure = lay_out()
         if engine := figure.get_layout_engine():
             engine.execute(figure)  # lay out once, not for each form
             figure.set_layout_engine(None)
-        return {form: _save(figure, form, prefix) for form in forms}
+        for form in forms:
+            stream = io.BytesIO()
+            figure.savefig(stream, format=form, metadata=METADATA.get(form))
+            images[form] = stream.getvalue()
+    if any(" missing from font" in str(one.message) for one in caught):
+        _warn("Figures lack letters; install fonts-noto-cjk or fonts-noto-core.")
+    if "svg" in images:
+        images["svg"] = _for_pages(images["svg"], prefix)
+    return images
 
 
-def _save(figure: Figure, form: str, prefix: str) -> bytes:
-    stream = io.BytesIO()
-    keys = {"svg": ("Date", "Creator"), "pdf": ("CreationDate", "Creator", "Producer")}
-    metadata = dict.fromkeys(keys.get(form, ("Software",)))
-    figure.savefig(stream, format=form, metadata=metadata)
-    if form != "svg":
-        return stream.getvalue()
-    families = re.sub(rb"(font-family: [^;]*)", rb"\1, Verdana, sans-serif", stream.getvalue())
-    svg = re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', prefix, families.decode())
+def _for_pages(image: bytes, prefix: str) -> bytes:
+    """Return the SVG with usual fonts, ids of its own, and a dark scheme."""
+    svg = re.sub("(font-family: '[^']*')[^;]*", r"\1, Verdana, sans-serif", image.decode())
+    svg = re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', prefix, svg)
     svg = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", "\ufffd", svg)  # not allowed in XML
     # The SVG also keeps its light colours, for programs that ignore these rules.
     rules = [

@@ -1,16 +1,12 @@
 """Error classes for wrong input."""
 
-import unicodedata
-
 
 class UserError(Exception):
     """Error in the user's input: one sentence that says what is wrong, where, and how to fix it.
 
-    Scripts print only this sentence and exit with status 1. Other exceptions, except errors of
-    files and memory, are defects of this package and keep their traceback.
-    """
+    Scripts print only this sentence and exit with status 1."""
 
     def __str__(self) -> str:
         """Return the sentence on one line, with control characters as escapes such as ``\\n``."""
-        text, unseen = super().__str__(), ("Cc", "Cf", "Cs", "Zl", "Zp")
-        return "".join(ascii(c)[1:-1] if unicodedata.category(c) in unseen else c for c in text)
+        text = super().__str__()
+        return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -20,11 +20,9 @@ log = logging.getLogger(__name__)
 
 
 def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str, Comparison]:
-    """Train, evaluate and compare ``runs``; return folder -> comparison.
+    """Train, evaluate and compare ``runs``; skip what an earlier call has finished.
 
-    There is one comparison for each test set and search, also of each epoch of
-    ``training.keep_epochs``. Work that an earlier call has finished is skipped.
-    """
+    Return folder -> comparison, one for each test set, search and epoch of ``keep_epochs``."""
     # Check what every run needs before the first one trains for hours.
     evaluations = [_evaluate_config(config, run) for run in runs]
     prepared = [

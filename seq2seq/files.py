@@ -40,7 +40,7 @@ def file_digest(path: Path) -> str:
 
 
 def file_state(path: Path) -> list[str | int]:
-    """Path, size and modification time of a file; if unchanged, the content counts as unchanged."""
+    """Path, size and modification time of a file; while they stay, so does its content."""
     state = path.stat()
     return [str(path.resolve()), state.st_size, state.st_mtime_ns]
 
@@ -86,16 +86,17 @@ def write_whole(path: Path, content: bytes) -> None:
 def replacing_folder(folder: Path) -> Iterator[Path]:
     """Yield an empty folder to fill; at the end of the block, it replaces ``folder``.
 
-    The new files reach the disk before the rename, and the old folder is first renamed to
-    ``<name>.old``: a power cut always leaves a complete folder."""
+    A power cut always leaves a complete folder, there or as ``<name>.old``."""
     part, old = (folder.with_name(folder.name + suffix) for suffix in (".part", ".old"))
     shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
     part.mkdir(parents=True)
     try:
         yield part
-        for path in (*part.iterdir(), part):
-            set_usual_mode(path)
+        for path in part.iterdir():
+            with contextlib.suppress(OSError):  # not every file system has modes
+                path.chmod(part.stat().st_mode & 0o666)  # some programs' files are private
             _flush(path)
+        _flush(part)
         if folder.exists():
             shutil.rmtree(old, ignore_errors=True)
             folder.rename(old)
@@ -129,10 +130,7 @@ def locked(path: Path, wait: bool = True) -> Iterator[None]:
     try:
         lock.acquire(blocking=wait)
     except Timeout:
-        raise UserError(
-            f"{path.parent} is in use by another process; wait for it, stop it, or choose another "
-            "name=, seed= or output=."
-        ) from None
+        raise UserError(f"{path.parent} is in use by another process; wait, or stop it.") from None
     except (OSError, NotImplementedError) as error:
         if getattr(error, "errno", errno.ENOSYS) not in LACKING:
             raise
@@ -141,13 +139,6 @@ def locked(path: Path, wait: bool = True) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-def set_usual_mode(path: Path) -> None:
-    """Give a file the permissions of its folder; others could not read some programs' files."""
-    with contextlib.suppress(OSError):  # not every file system has modes
-        if path.is_file():
-            path.chmod(path.parent.stat().st_mode & 0o666)
 
 
 def _flush(path: Path) -> None:
@@ -169,5 +160,4 @@ def named_file(key: str, path: str, read_twice: bool = True) -> Path:
     file = Path(path)
     if file.is_file() or (file.exists() and not file.is_dir() and not read_twice):
         return file
-    what = "there is no such file" if not file.exists() else "that is no file"
-    raise UserError(f"{key}={path}: {what}; check the path.")
+    raise UserError(f"{key}={path}: there is no such file; check the path.")

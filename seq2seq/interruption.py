@@ -29,15 +29,14 @@ STOPS = [
 class Interruption:
     """Context that records Ctrl-C (SIGINT) and the signals :data:`STOPS` in :attr:`received`.
 
-    Ctrl-C after one of them raises KeyboardInterrupt immediately. A signal that is ignored, as by
-    nohup, stays so. Outside the main thread, which alone gets signals, the context changes nothing.
+    Ctrl-C after one of them raises KeyboardInterrupt. A signal that is ignored stays so (nohup).
     """
 
     def __init__(self) -> None:
         self.received: int | None = None
 
     def __enter__(self) -> "Interruption":
-        main = threading.current_thread() is threading.main_thread()
+        main = threading.current_thread() is threading.main_thread()  # it alone gets signals
         self._previous = {
             number: signal.signal(number, self._receive)
             for number in (signal.SIGINT, *STOPS)

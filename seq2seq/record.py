@@ -6,6 +6,8 @@ import os
 import platform
 import re
 import subprocess
+import sys
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,13 +15,14 @@ from typing import Annotated, Any
 import torch
 
 from seq2seq.config import Natural, Stored, between, flatten, read_json
-from seq2seq.invocation import this_command
 
 PACKAGES = ("seq2seq", "torch", "torchtext", "sacrebleu", "sentencepiece", "hydra-core", "numpy")
 WHEREABOUTS = re.compile(
     r"\+*(data|output|directory|peers_python|test_texts(\.[^=]+)?|corpus\.(directory|mirror))="
 )
 """Pattern of settings that hold paths of this machine; published commands omit these paths."""
+called: ContextVar[list[str] | None] = ContextVar("called", default=None)
+"""Name of a script and its arguments, while a function of Python does the script's work."""
 
 
 @dataclass
@@ -29,7 +32,6 @@ class Progress(Stored):
     update: Natural = 0
     """Number of updates made, skipped ones included."""
     epoch: Natural = 0
-    """Number of completed epochs."""
     position: Natural = 0
     """Number of updates made in the current epoch."""
     best_metric: float | None = None
@@ -41,9 +43,7 @@ class Progress(Stored):
     nonfinite: Natural = 0
     """Number of updates skipped because their loss or gradient was not finite."""
     seconds: Annotated[float, between(0)] = 0.0
-    """Wall time of the training, validations included."""
     target_tokens: Natural = 0
-    """Number of target tokens trained on, ends of sentence included."""
 
 
 @dataclass
@@ -53,7 +53,6 @@ class Hardware(Stored):
     device: str = "unknown"
     processor: str = "unknown"
     cores: str = "unknown"
-    """Number of cores that this process may use."""
     threads: str = "unknown"
     torch: str = "unknown"
     system: str = "unknown"
@@ -94,7 +93,6 @@ class TrainingRecord(Record):
     status: str = ""
     """running, interrupted or finished."""
     reason: str | None = None
-    """Reason why training ended."""
     progress: Progress = field(default_factory=Progress)
     kernels: str = ""
     processes: int = 1
@@ -102,8 +100,7 @@ class TrainingRecord(Record):
     skipped_pairs: dict[str, int] = field(default_factory=dict)
     data_sha256: dict[str, str] = field(default_factory=dict)
     parent: dict[str, str] = field(default_factory=dict)
-    """Path of the checkpoint that the weights come from (training.init_from), and the sha256 of its
-    manifest; {} if there is none."""
+    """Path of the checkpoint training.init_from, and the sha256 of its manifest."""
 
 
 @dataclass
@@ -121,7 +118,7 @@ class EvaluationRecord(Record):
     """Part ``record`` of scores.json: the origin of the translations."""
 
     training: TrainingRecord | None = None
-    """Training of the model; None without a run.json, or if members come from several runs."""
+    """None without a run.json, or if members come from several runs."""
     members: list[Member] = field(default_factory=list)
     """Models of an ensemble; [] for a single model."""
     corpus: str | None = None
@@ -134,7 +131,6 @@ class EvaluationRecord(Record):
     identity: dict[str, Any] = field(default_factory=dict)
     """Facts that the translations depend on, such as the checkpoint and the source text."""
     maps: list[int] = field(default_factory=list)
-    """Line numbers of the setting ``maps``, from 1."""
     cut_sources: Natural = 0
     """Number of sources of which only the first ``tokenization.max_pieces`` pieces were read."""
     seconds: float | None = None
@@ -168,7 +164,7 @@ def environment_record(device: torch.device) -> dict[str, Any]:
             versions[package] = importlib.metadata.version(package)
     status = _git("status", "--porcelain", "--untracked-files=no")
     return {
-        "command": this_command(),
+        "command": called.get() or [Path(sys.argv[0]).name, *sys.argv[1:]],
         "git_commit": _git("rev-parse", "HEAD"),
         "git_modified": None if status is None else bool(status),
         "python": platform.python_version(),

@@ -14,14 +14,18 @@ from seq2seq.config import (
 def prepare(config: TrainConfig) -> None:
     """Download or generate a corpus, learn its tokenizers and encode it, ready for training."""
     from seq2seq.data.preparation import advise, prepare, summary
-    from seq2seq.evaluation.scores import ceiling
+    from seq2seq.data.text import read_lines
+    from seq2seq.evaluation.scores import bleu, bleu_counts
     from seq2seq.training.run_folder import codec_folder
 
     data = prepare(config.corpus, config.tokenization, Path(config.data), codec_folder(config))
     advise(config, data)
     print(summary(data))
     scoring = config.evaluation.for_languages(config.corpus.source, config.corpus.target)
-    print(ceiling(data, scoring.tokenize))
+    meant = list(read_lines(data.corpus.valid.target))
+    joined = [data.target.decode(data.target.encode(line)) for line in meant]
+    score = bleu(bleu_counts(joined, meant, tokenize=scoring.tokenize).sum(axis=0))
+    print(f"valid: the references, cut into these pieces and joined again, have {score:.2f} BLEU")
 
 
 def train(config: TrainConfig) -> None:
@@ -34,24 +38,22 @@ def train(config: TrainConfig) -> None:
 def reproduce(config: ReproduceConfig, runs: list[TrainConfig]) -> None:
     """Train, evaluate and compare all systems of an experiment, or resume this work."""
     from seq2seq.experiment import reproduce_runs
-    from seq2seq.report.terminal import show
+    from seq2seq.report.terminal import summary
 
-    show(reproduce_runs(config, runs))
+    print(summary(reproduce_runs(config, runs)))
 
 
 def translate(config: TranslateConfig) -> None:
     """Translate a text file, standard input or typed sentences with a checkpoint."""
-    from seq2seq.decoding.text_stream import answer_prompt, is_typed, translate_text
+    from seq2seq.decoding.text_stream import translate_text
     from seq2seq.decoding.translator import Translator
     from seq2seq.distributed import process_group
 
     checkpoints = [config.checkpoint, *config.more_checkpoints]
     with process_group(config.device) as group:
-        translator = Translator(checkpoints, config.device, config.precision)
+        translator = Translator.load(checkpoints, config.device, config.precision)
         with translator.sharing(group) as first:
-            if first and is_typed(config):
-                answer_prompt(translator, config)
-            elif first:
+            if first:
                 translate_text(translator, config)
 
 
@@ -70,9 +72,9 @@ def evaluate(config: EvaluateConfig) -> None:
 def compare(config: CompareConfig) -> None:
     """Compare several evaluations of one test set: table, figures, significance."""
     from seq2seq.report.compare import compare
-    from seq2seq.report.terminal import show
+    from seq2seq.report.terminal import summary
 
-    show({config.output: compare(config)})
+    print(summary({config.output: compare(config)}))
 
 
 STAGES = {one.__name__: one for one in (prepare, train, reproduce, translate, evaluate, compare)}

@@ -13,10 +13,9 @@ from matplotlib.figure import Figure
 from moment import SEEDS, SYSTEMS, States
 from PIL import Image
 
-from seq2seq.drawing import map_figure, name_lines, new_figure, render
+from seq2seq.drawing import map_figure, name_lines, new_figure, render, styles
 from seq2seq.evaluation.lengths import ALL, ENDS, LONG, length_pools
 from seq2seq.evaluation.significance import Interval, Pool, Samples
-from seq2seq.looks import GRID, looks
 from seq2seq.report.tables import markdown_table
 
 ATTENTION, BASELINE, BLIND = SYSTEMS
@@ -121,7 +120,7 @@ def moment_figure(moment: Moment, pools: Mapping[str, Pool]) -> Figure:
         "Bands: 95% intervals.",
     )
     configs = [{"model": {"attention": {"kind": kind}}} for kind in ("additive", "fixed")]
-    drawn = dict(zip((ATTENTION, BASELINE), looks(configs), strict=True))
+    drawn = dict(zip((ATTENTION, BASELINE), styles(configs), strict=True))
     parts, numbers = figure.subplots(1, 2), range(len(moment.updates))
     lines = [
         (parts[0], system, [moment.bits(pools[LONG], system, n) for n in numbers])
@@ -133,7 +132,6 @@ def moment_figure(moment: Moment, pools: Mapping[str, Pool]) -> Figure:
     for axes, title in zip(parts, ("known bits of a sentence", "alignment error"), strict=True):
         axes.set_title(title, fontsize=11)
         axes.set_xlabel("updates")
-        axes.grid(axis="y", color=GRID, linewidth=0.8)
     parts[1].set_ylim(0, 1.02)
     name_lines(figure, parts[1], [one for one in parts[0].lines if one.get_label() == BASELINE])
     return figure

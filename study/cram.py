@@ -205,11 +205,9 @@ def reading(
 ) -> tuple[Translator, list[str]]:
     """Translator that reads vectors in place of sources, and the line that stands for each."""
     names = [str(number) for number in range(len(vectors))]
-    parts = {
-        "model": handed(translator, vectors, Frame.free(vectors.shape[1])),
-        "source": TextCodec(WhitespaceTokenizer("vectors"), Vocabulary(names, [1] * len(names))),
-    }
-    given = Translator.of_parts(**vars(translator) | parts)
+    model = handed(translator, vectors, Frame.free(vectors.shape[1]))
+    codec = TextCodec(WhitespaceTokenizer("vectors"), Vocabulary(names, [1] * len(names)))
+    given = replace(translator, model=model, source=codec)
     # As many pieces as the source has: the limit of length depends on them.
     lengths = [len(translator.source.encode(source)) for source in sources]
     return given, [" ".join([name] * n) for name, n in zip(names, lengths, strict=True)]

@@ -7,8 +7,8 @@ from groups import Group, Groups, corpus_bleu, lost_bits, sentence_bits
 from layout import Line, draw, gained, length_table, page, scored
 from packed import Packed
 
+from seq2seq.drawing import FAINT, LINES, Style, styles
 from seq2seq.evaluation.significance import Interval, Pool, Samples
-from seq2seq.looks import FAINT, LINES, looks
 from seq2seq.report.tables import markdown_table
 
 ENCODER, ATTENTION, BLIND = "no-attention", "attention", "target-only"
@@ -92,7 +92,7 @@ def crammed_page(files: Sequence[Packed]) -> dict[str, bytes]:
         "Rate of each, chosen on validation sentences, and the limits of its numbers and length:\n",
         markdown_table(["vector", "rate", "numbers", "length"], how),
     )
-    drawn = looks([groups[name][0].config for name in SHOWN])
+    drawn = styles([groups[name][0].config for name in SHOWN])
     kinds = ("crammed, within", "crammed, bounded", "crammed, free")
     labels = ("the encoder's vector", *kinds, "attention")
     lines = [
@@ -103,7 +103,7 @@ def crammed_page(files: Sequence[Packed]) -> dict[str, bytes]:
     figure = draw(
         ("What one vector can tell its decoder", "Grammar: vectors fitted to the reference"),
         ("", "known bits of a reference"),
-        [Line("all there are", (FAINT, LINES[1], ""), there), *lines],
+        [Line("all there are", Style(FAINT, LINES[1], ""), there), *lines],
         "Within: as near to the mean as 99% of the encoder's vectors. Bounded: from -1 to 1.",
         groups.buckets,
     )

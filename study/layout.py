@@ -8,11 +8,10 @@ from groups import CONFIG, Groups, Score
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from seq2seq.drawing import draw_line, name_lines, new_figure, render
+from seq2seq.drawing import FAINT, LINES, Style, draw_line, name_lines, new_figure, render, styles
 from seq2seq.evaluation.lengths import ScoreRow
 from seq2seq.evaluation.significance import Interval, Pool, Samples
-from seq2seq.looks import FAINT, GRID, LINES, Look, looks
-from seq2seq.report.length_figure import label_lengths
+from seq2seq.report.figures import label_lengths
 from seq2seq.report.tables import interval_text, markdown_table, signed, with_interval
 
 FLOORS = ("copying", "nearest", "unrelated")
@@ -44,7 +43,7 @@ class Line:
     """A line of a figure."""
 
     name: str
-    look: Look
+    style: Style
     samples: Sequence[Samples]
     places: Sequence[float] = ()
     """Positions of the points on the x axis; 0, 1, 2, ... if empty."""
@@ -53,13 +52,13 @@ class Line:
 
 
 def draw_samples(
-    axes: Axes, look: Look, name: str, samples: Iterable[Samples], places: Sequence[float]
+    axes: Axes, style: Style, name: str, samples: Iterable[Samples], places: Sequence[float]
 ) -> list[float]:
     """Draw a line with the band of its intervals; return its values."""
     found = [Interval.of(each) for each in samples]
     values = [one.value for one in found]
     band = [one.low for one in found], [one.high for one in found]
-    draw_line(axes, look, name, values, band=band, places=places)
+    draw_line(axes, style, name, values, band=band, places=places)
     return values
 
 
@@ -77,13 +76,15 @@ def draw(
         figure = new_figure(4.8, *titles, f"{note} Bands: 95% intervals.")
         axes = figure.add_subplot()
         for line in lines:
-            values = draw_samples(axes, line.look, line.name, line.samples, line.places)
+            values = draw_samples(axes, line.style, line.name, line.samples, line.places)
             for number, (name, x, y) in enumerate(
                 zip(line.notes, line.places, values, strict=False)
             ):
                 place: dict[str, Any] = {"textcoords": "offset points", "va": "center_baseline"}
                 side, align = ((8, 0), "left") if number % 2 else ((-8, 0), "right")
-                axes.annotate(name, (x, y), side, color=line.look[0], fontsize=8, ha=align, **place)
+                axes.annotate(
+                    name, (x, y), side, color=line.style.color, fontsize=8, ha=align, **place
+                )
         axes.set_xlabel(axes_names[0])
         axes.set_ylabel(axes_names[1])
         if buckets:
@@ -100,7 +101,6 @@ def draw(
         else:
             axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
         axes.minorticks_off()
-        axes.grid(axis="y", color=GRID, linewidth=0.8)
         name_lines(figure, axes)
         return figure
 
@@ -142,8 +142,8 @@ def length_lines(groups: Groups, names: Sequence[str], score: Score) -> list[Lin
     """Lines by source length, one for each of ``names``; floors are grey."""
     floors = [name for name in names if name in FLOORS]
     models = [name for name in names if name not in FLOORS]
-    drawn = dict(zip(models, looks([groups[name][0].config for name in models]), strict=True))
-    drawn |= {name: (FAINT, LINES[1 + i], "") for i, name in enumerate(floors)}
+    drawn = dict(zip(models, styles([groups[name][0].config for name in models]), strict=True))
+    drawn |= {name: Style(FAINT, LINES[1 + i], "") for i, name in enumerate(floors)}
     return [
         Line(name, drawn[name], [score(pool, groups[name]) for pool in groups.buckets.values()])
         for name in names

@@ -8,8 +8,8 @@ from groups import Groups, contrast, corpus_bleu, length_ratio
 from layout import Line, draw, gained, length_table, page, provenance, scored
 from packed import Packed
 
+from seq2seq.drawing import styles
 from seq2seq.evaluation.significance import Pool, Samples
-from seq2seq.looks import looks
 from seq2seq.report.tables import markdown_table
 
 
@@ -91,7 +91,7 @@ def less_text_page(files: Sequence[Packed]) -> dict[str, bytes]:
         *(provenance(groups) for size, groups in parts.items() if size != most),
     )
     arms, places = ((attention, "attention"), (baseline, "no attention")), ("short", "long")
-    drawn = iter(looks([systems[of[most]][0].config for _ in ends for of, _ in arms]))
+    drawn = iter(styles([systems[of[most]][0].config for _ in ends for of, _ in arms]))
     lines = [
         Line(f"{arm}, {place}", next(drawn), [score(pool, of[size]) for size in of], [*of])
         for pool, place in zip(ends, places, strict=True)

@@ -8,8 +8,8 @@ from groups import Groups, bits_beyond, corpus_bleu, few_seeds, sentence_bits, s
 from layout import BY_T, Line, by_t, draw, gained, page, provenance, scored
 from packed import Packed
 
+from seq2seq.drawing import styles
 from seq2seq.evaluation.significance import Samples
-from seq2seq.looks import looks
 from seq2seq.report.tables import markdown_table
 
 MEMORIES = (
@@ -97,7 +97,7 @@ def memory_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, by
             series.setdefault("attention" if kind == "additive" else kind, []).append(name)
         if kind == "slots" and size == 512:
             series.setdefault(divided, []).append(name)
-    drawn = looks([groups[names[0]][0].config for names in series.values()])
+    drawn = styles([groups[names[0]][0].config for names in series.values()])
     lines = []
     for (kind, names), look in zip(series.items(), drawn, strict=True):
         slots = [str(models[name]["attention"]["slots"]) for name in names if kind == divided]
@@ -161,7 +161,7 @@ def longer_page(
             apart.append(
                 [*pair, *(gained(np.subtract(*of)) if len(of) == 2 else "–" for of in known)]
             )
-    drawn = looks([longer[name][0].config for name in names])
+    drawn = styles([longer[name][0].config for name in names])
     lines = []
     for name, look in zip(names, drawn, strict=True):
         points = {pairs: of[name] for pairs, of in held.items() if name in of}
@@ -207,7 +207,7 @@ def width_page(files: Sequence[Packed], blind: str, title: str) -> dict[str, byt
         [what, *(scored(slope(x[part], samples[part]), 2) for part in parts)]
         for what, samples in held.items()
     ]
-    (look,) = looks([groups.first.config])
+    (look,) = styles([groups.first.config])
     markdown = page(
         f"Width of the vector: {title}",
         groups,

@@ -122,7 +122,7 @@ def no_end(evaluation: Evaluation, translator: Translator) -> Evaluation:
         if there.record.identity == identity:
             return there
     search = check("", (record.config or {})["decoding"], DecodingConfig)
-    forbidding = Translator.of_parts(**vars(translator) | {"model": NoEnd.of(translator)})
+    forbidding = replace(translator, model=NoEnd.of(translator))
     said = forbidding.translate(evaluation.texts.sources, search)
     texts = replace(
         evaluation.texts,

@@ -9,11 +9,10 @@ from jaxtyping import Float
 from layout import draw_samples, gained, page, scored
 from matplotlib.figure import Figure
 
-from seq2seq.drawing import name_lines, new_figure, render
+from seq2seq.drawing import name_lines, new_figure, render, styles
 from seq2seq.evaluation.lengths import ALL, ENDS
 from seq2seq.evaluation.scores import bucket_labels
 from seq2seq.evaluation.significance import Pool
-from seq2seq.looks import GRID, looks
 from seq2seq.report.tables import markdown_table
 
 SYSTEMS = ("attention-50", "attention-30-matched", "no-attention-50", "no-attention-30-matched")
@@ -76,7 +75,7 @@ def recall_figure(groups: Groups, names: Sequence[str]) -> Figure:
         "Europarl, test: share of the references' content words that the translation contains",
         "-30, -50: longest training sentence, in words. Bands: 95% intervals.",
     )
-    drawn = looks([groups[name][0].config for name in names])
+    drawn = styles([groups[name][0].config for name in names])
     parts, places = figure.subplots(1, len(SHOWN), sharey=True), range(1, PLACES + 1)
     for axes, label in zip(parts, SHOWN, strict=True):
         pool = groups.pools[label]
@@ -87,7 +86,6 @@ def recall_figure(groups: Groups, names: Sequence[str]) -> Figure:
         axes.set_xlabel("tenth of the reference")
         axes.set_xticks(places)
         axes.set_ylim(bottom=0)
-        axes.grid(axis="y", color=GRID, linewidth=0.8)
     parts[0].set_ylabel("recall")
     name_lines(figure, parts[-1])
     return figure

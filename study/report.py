@@ -39,10 +39,10 @@ from same_content import MOST_JOINED
 from skipped import skipped_page
 
 from seq2seq.config import EvaluationConfig
+from seq2seq.drawing import styles
 from seq2seq.evaluation.lengths import ALL
 from seq2seq.evaluation.significance import Pool, Samples
 from seq2seq.files import write_whole
-from seq2seq.looks import looks
 from seq2seq.report.tables import markdown_table
 
 SHORT_WORDS, LONG_WORDS = EvaluationConfig().ends
@@ -176,7 +176,7 @@ def amount_page(files: Sequence[Packed]) -> dict[str, bytes]:
     names = ("gap, short", "gap, long", "difference in differences")
     lines = [
         Line(name, look, [gap[part] for gap in gaps.values()], list(gaps))
-        for part, (name, look) in enumerate(zip(names, looks([None] * 3), strict=True))
+        for part, (name, look) in enumerate(zip(names, styles([None] * 3), strict=True))
     ]
     header = ["passes", "no-attention short", "long", "attention short", "long"]
     markdown = page(
@@ -271,7 +271,7 @@ def same_content_page(folders: Mapping[str, Sequence[Packed]]) -> dict[str, byte
                 row.append(gained(ours - theirs, digits))
             between.append(row)
     groups = Groups.of(folders[joined[0]])
-    drawn = looks([groups[system][0].config for system in systems])
+    drawn = styles([groups[system][0].config for system in systems])
     places = [words[case] for case in joined]
     lines = [
         Line(system, look, changes[system][: len(joined)], places)

@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 from middle import TEXTS, UNLINKED, Trace, Traced
 from packed import Packed
 
-from seq2seq.drawing import name_lines, new_figure, render
+from seq2seq.drawing import name_lines, new_figure, render, styles
 from seq2seq.evaluation.lengths import ENDS, length_pools
 from seq2seq.evaluation.significance import Interval, Pool, Samples
-from seq2seq.looks import GRID, looks
 from seq2seq.report.tables import markdown_table
 
 JUMP, NEAR = 10, 2
@@ -116,7 +115,7 @@ def skipped_figure(always: Groups, traced: Traced) -> Figure:
     drawn = dict(
         zip(
             shown,
-            looks([{"model": always[name][0].config["model"]} for name in shown]),
+            styles([{"model": always[name][0].config["model"]} for name in shown]),
             strict=True,
         )
     )
@@ -124,7 +123,6 @@ def skipped_figure(always: Groups, traced: Traced) -> Figure:
         for name, samples in zip(names, found, strict=True):
             draw_samples(axes, drawn[name], name, samples.T, range(1, samples.shape[1] + 1))
         axes.set_ylim(0, 1.02)
-        axes.grid(axis="y", color=GRID, linewidth=0.8)
     name_lines(figure, parts[1], [one for one in parts[0].lines if one.get_label() not in kinds])
     parts[0].set_title("place is right, given the reference", fontsize=11)
     parts[0].set_xlabel("words of the reference")

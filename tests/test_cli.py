@@ -10,11 +10,9 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-import hydra
 import pytest
 import torch
 from helpers.composing import STUDY, compose, compose_config, compose_runs
-from hydra.core.global_hydra import GlobalHydra
 
 from seq2seq.command import exit_status
 from seq2seq.composition import SETTINGS
@@ -70,13 +68,6 @@ def test_reproduce_runs_each_system_with_each_seed_and_a_chosen_one_alone():
     assert own_parents == [
         None, "outputs/no-attention/seed-4", None, "outputs/no-attention/seed-5"
     ]  # fmt: skip
-
-
-def test_a_program_of_hydra_can_compose_too():
-    with hydra.initialize(version_base=None):
-        outer = GlobalHydra.instance().hydra
-        assert compose_config("train", []).system == "attention"
-        assert GlobalHydra.instance().hydra is outer
 
 
 TEXTS = {
@@ -211,8 +202,9 @@ def test_what_stops_a_script_becomes_one_line_and_a_status(error, status):
 STAGE = """
 import os, sys
 from cli import launch
+from seq2seq.config import TrainConfig
 from seq2seq.stages import STAGES
-def stage(config):
+def stage(config: TrainConfig):
     with open("file", "x"):
         os.write(1, b"said, ")  # as libraries in C do
         os.write(2, b"logged, ")

@@ -19,10 +19,12 @@ from helpers.commands import SMALL, quick, run
 from helpers.composing import STUDY, runs
 from helpers.reversal import write_reversal_corpus
 from middle import read_traced
+from omegaconf import OmegaConf
 from packed import main as pack
 
 from seq2seq.api import reproduce
 from seq2seq.checkpoint import read_config
+from seq2seq.composition import read_settings
 from seq2seq.config import ATTENTION_KINDS
 from seq2seq.data.grammar import banded_pairs
 from seq2seq.errors import UserError
@@ -58,8 +60,10 @@ def study(script: str, folder: Path, *arguments: str) -> None:
 
 def only(experiment: str, kept: Sequence[str]) -> list[str]:
     """Settings of an experiment without its other systems."""
-    systems = runs(f"experiment={experiment}").keys() - {*kept}
-    return [STUDY, f"experiment={experiment}", *(f"~systems.{name}" for name in sorted(systems))]
+    systems = read_settings("reproduce", [STUDY, f"experiment={experiment}"])[0].systems
+    parts = {name: OmegaConf.to_container(systems[name]) for name in systems if name in kept}
+    added = [f"+systems.{name}={json.dumps(part)}" for name, part in parts.items()]
+    return [STUDY, f"experiment={experiment}", "systems={}", *added]
 
 
 def published(folder: Path) -> set[str]:
@@ -178,7 +182,7 @@ def test_amounts_of_text_are_compared_and_published(tmp_path):
     for name in kept:
         settings += [f"systems.{name}.corpus.train={sizes[name.rpartition('-')[2]]}"]
         settings += [f"systems.{name}.training.max_epochs=1"]
-    settings += [f"~baselines.attention-{size}" for size in ("2k", "8k", "32k")]
+    settings += ["baselines={}", "+baselines.attention-500=no-attention-500"]
     run(tmp_path, "reproduce", *only("less_text", kept), *settings)
     assert published(tmp_path) == {"less-text"}
 

@@ -69,7 +69,7 @@ def test_a_slow_pipe_is_answered_at_once_and_ctrl_c_keeps_the_files(checkpoint, 
         script.send_signal(signal.SIGINT)
         said = script.stderr.read().decode()
     assert script.returncode == 130
-    assert said == f"Interrupted after 3 lines; those written are in {links}.part.\n"
+    assert said == f"Stopped after 3 lines; those written are in {links}.part.\n"
     assert Path(f"{links}.part").read_text().count("\n") == 3
     assert not links.exists()
 
@@ -110,11 +110,9 @@ def test_a_prompt_translates_what_is_typed(checkpoint):
         assert shown[3].split()[0] == "links"
         assert re.search(r"\d-0\b", shown[3])
         assert '"à"' in shown[4]
+        assert answer(b"\n") == "\r\nen> "
         answer(b"half a line", until=b"line")
         wait_until_it_waits(script)
-        assert answer(b"\x03") == "\r\nen> "
-        assert answer(b"\n") == "\r\nen> "
-        assert "links" in answer(b"not \xff UTF-8\n")
-        os.write(terminal, b"\x04")
+        os.write(terminal, b"\x03")
         assert script.wait(300) == 0
     os.close(terminal)

@@ -46,7 +46,7 @@ def test_2_additive_score(work: Any) -> None:
     query, annotations = random(1, 3), random(1, 5, 4)
     source = Source(annotations, torch.ones(1, 5, dtype=torch.bool), query, annotations)
     _, weights = attention(query, attention.read(source), query)
-    W_a, U_a = attention.query.weight, attention.key.weight
+    W_a, U_a = map(attention.get_parameter, ("query.weight", "key.weight"))
     scores = work.additive_scores(query[0], annotations[0], W_a, U_a, attention.vector)
     close(scores.softmax(dim=0), weights[0], "the weights that follow from the scores")
     flat = work.additive_scores(query[0], annotations[0], 0 * W_a, 0 * U_a, attention.vector)

@@ -34,11 +34,8 @@ UNPRINTABLE = re.compile(r"[\x7f-\x9f\ud800-\udfff]|(?<!\\)(?:\\\\)*\\(?:[bfr]|u
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:
-    """List the choices, closest to ``word`` first; if more than 16, only three and "..."."""
-    names = list(dict.fromkeys(choices))
-    few = len(names) if len(names) <= 16 else 3
-    closest = difflib.get_close_matches(MEANT.get(word, word), names, max(few, 1), cutoff=0.0)
-    return ", ".join([*closest, *["..."] * (len(names) > 16)])
+    """List at most ten of the choices, closest to ``word`` first."""
+    return ", ".join(difflib.get_close_matches(MEANT.get(word, word), {*choices}, 10, cutoff=0.0))
 
 
 def not_a_key(key: str, valid: Iterable[str]) -> str:

@@ -111,19 +111,14 @@ Corpus = Annotated[
 CORPORA: dict[str, type[CorpusConfig]] = {
     one.kind: one for one in (GrammarCorpus, Multi30kCorpus, EuroparlCorpus, FilesCorpus)
 }
-PACKED: tuple[list[str], ...] = ([], ["gz"], ["xz"])
-"""What may follow the language in the name of a file of text."""
-
-
-def _endings(folder: Path) -> list[str]:
-    """List the languages of a folder, which are the endings of its files ``train.*``, sorted."""
-    names = [path.name.split(".")[1:] for path in folder.glob("train.?*") if path.is_file()]
-    return sorted({ending for ending, *packed in names if packed in PACKED})
 
 
 def _languages(source: str, target: str, directory: str | None) -> tuple[str, str]:
     """Find each language that is "auto"; if both are, and only de and en are there, en is first."""
-    found = _endings(Path(directory or "no folder")) or ["source", "target"]
+    files = [path for path in Path(directory or "no folder").glob("train.?*") if path.is_file()]
+    names = [path.name.split(".")[1:] for path in files]
+    endings = {ending for ending, *packed in names if packed in ([], ["gz"], ["xz"])}
+    found = sorted(endings) or ["source", "target"]
     if found == ["source", "target"]:
         return (found[0] if source == "auto" else source, found[1] if target == "auto" else target)
     pairs = permutations(found, 2)

@@ -138,12 +138,6 @@ class TranslateConfig(TranslatorSettings):
     """Number of lines to read before they are translated; with 1, each line is translated before
     the next one is read."""
 
-    @property
-    def outputs(self) -> dict[str, str]:
-        """Setting -> its output file, without settings that are null."""
-        given = {key: getattr(self, key) for key in ("hypotheses", "n_best_list", "alignments")}
-        return {key: file for key, file in given.items() if file is not None}
-
 
 def _listed(value: Any) -> Any:
     """Make one path a list."""
@@ -204,7 +198,7 @@ class EvaluateConfig(TranslatorSettings):
 class CompareConfig:
     """Settings of ``compare``: several evaluations of one test set, side by side."""
 
-    evaluations: list[Place]
+    evaluations: Annotated[list[Place], MinLen(1)]
     """Evaluation folders, or run folders, or patterns such as outputs/mine/*/seed-*; scores are
     averaged over the seeds of a system."""
     output: Place
@@ -216,9 +210,5 @@ class CompareConfig:
     baselines: dict[str, str] = field(default_factory=dict)
     """System -> the system to compare it with instead of ``baseline``. A baseline has
     no baseline of its own unless it is listed here."""
-    training_text: Place | None = None
-    """File of the target side of the training text. With it, ``compare`` also groups the content
-    words of the references by their count in this text, and reports what fraction of each group the
-    translations contain."""
     labels: dict[str, str] = field(default_factory=dict)
     """System -> its name in tables and figures."""

@@ -13,10 +13,7 @@ from seq2seq.files import file_state, make_folder
 
 
 def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
-    """Return the text files of a corpus, checked; what is missing is made in the folder ``data``.
-
-    ``train_pairs`` and ``train_max_words`` have no effect here; the encoding applies them.
-    """
+    """Return the text files of a corpus, checked; what is missing is made below ``data``."""
     texts = _find(config, data, "train", "valid")
     train, valid = texts.pop("train"), texts.pop("valid")
     return Corpus(config.kind, config.source, config.target, train, valid, texts)

@@ -7,13 +7,11 @@ import pooch
 
 from seq2seq.errors import UserError
 
-RETRIES = 3
-
 
 def fetch(base: str, name: str, folder: Path) -> Path:
     """Download ``<base>/<name>`` (http or https) into ``folder``, if it is not there yet."""
     base = base.rstrip("/") + "/"
-    source = pooch.create(folder, base, registry={name: None}, retry_if_failed=RETRIES)
+    source = pooch.create(folder, base, registry={name: None}, retry_if_failed=3)
     try:
         return Path(source.fetch(name, progressbar=sys.stderr.isatty()))
     except (OSError, ValueError) as error:  # errors of requests are OSErrors

@@ -1,6 +1,7 @@
 """Encode parallel text as flat arrays of ids: choose pairs, cut into pieces, number, write."""
 
 import io
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -40,28 +41,25 @@ class Side:
 
     def __init__(self) -> None:
         self._numbers = {"": 0}
-        self._chunks: list[np.ndarray] = []
+        self._pieces = array("I")
         self._lengths = [0]
 
-    def append(self, sentences: Sequence[Sequence[str]]) -> None:
-        """Number the pieces of a chunk."""
+    def append(self, pieces: Sequence[str]) -> None:
+        """Number the pieces of a sentence."""
         known = self._numbers
-        numbers = [known.setdefault(piece, len(known)) for pieces in sentences for piece in pieces]
-        self._chunks.append(np.array(numbers, np.uint16 if len(known) <= 1 << 16 else np.int32))
-        self._lengths += map(len, sentences)
+        self._pieces.extend([known.setdefault(piece, len(known)) for piece in pieces])
+        self._lengths.append(len(pieces))
 
     def counts(self) -> dict[str, int]:
         """Piece -> number of occurrences."""
-        total = np.zeros(len(self._numbers), np.int64)
-        for chunk in self._chunks:
-            total += np.bincount(chunk, minlength=len(total))
-        return dict(zip([*self._numbers][1:], total[1:].tolist(), strict=True))
+        counts = np.bincount(self._pieces, minlength=len(self._numbers)).tolist()
+        return dict(zip([*self._numbers][1:], counts[1:], strict=True))
 
     def save(self, path: Path, vocabulary: Vocabulary) -> None:
         """Write ids to ``path``.npy, and where sentences start to ``path``.offsets.npy."""
         ids = np.array([EOS, *vocabulary.encode([*self._numbers][1:])], np.int32)
         ids = ids.astype(np.uint16 if ids.max() < 1 << 16 else np.int32)
-        save_array(Path(f"{path}.npy"), np.concatenate([ids[chunk] for chunk in self._chunks]))
+        save_array(Path(f"{path}.npy"), ids[np.asarray(self._pieces)])
         save_array(Path(f"{path}.offsets.npy"), np.cumsum(self._lengths, dtype=np.int64))
 
 
@@ -95,17 +93,14 @@ class Split:
         while chunk := list(islice(pairs, CHUNK)):
             numbers, *texts = zip(*chunk, strict=True)
             pieces = [one.tokenize_all(text) for one, text in zip(tokenizers, texts, strict=True)]
-            sources, targets = list[list[str]](), list[list[str]]()
             for number, source, target in zip(numbers, *pieces, strict=True):
                 sizes = len(source), len(target)
                 if min(sizes) and max(sizes) <= self.max_pieces:
                     lines.append(number)
-                    sources.append([*source, ""])
-                    targets.append(target)
+                    sides[0].append([*source, ""])
+                    sides[1].append(target)
                 else:
                     skipped["max_pieces" if min(sizes) else "empty"] += 1
-            for side, sentences in zip(sides, (sources, targets), strict=True):
-                side.append(sentences)
         if not lines:
             why = ", ".join(f"{skipped[reason]:,} {words}" for reason, words in REASONS.items())
             raise UserError(

@@ -21,10 +21,7 @@ MAX_RATIO = 3.0
 
 
 def text_folder(config: EuroparlCorpus, own: Path | None, home: Path) -> TextFolder:
-    """Return the folder of the cleaned and split corpus, and the function to make it.
-
-    ``own`` may hold text that is already split, the raw texts, or their archive.
-    """
+    """Return the folder of the split text; ``own`` may hold that, the raw texts, or the archive."""
     languages = config.source, config.target
     texts = find_texts(own, languages) if own else {}
     if own and any(name.startswith("test") for name in texts):

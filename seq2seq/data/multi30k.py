@@ -1,8 +1,4 @@
-"""Multi30k (Elliott et al. 2016): image captions in English, German and French.
-
-The files come from the repository ``multi30k/dataset``. Each must have the SHA-256 in
-``multi30k.sha256``, so that all scores are on the same sentences.
-"""
+"""Multi30k (Elliott et al. 2016): image captions, each file with its SHA-256 in multi30k.sha256."""
 
 import gzip
 from functools import partial
@@ -38,9 +34,8 @@ def _download(config: Multi30kCorpus, folder: Path) -> None:
 def verify(config: Multi30kCorpus, texts: dict[str, ParallelText]) -> None:
     """Require the pinned content of each text."""
     for name, text in texts.items():
-        split = "val" if name == "valid" else name
-        _require(text.source, f"{split}.{config.source}")
-        _require(text.target, f"{split}.{config.target}")
+        for path, language in ((text.source, config.source), (text.target, config.target)):
+            _require(path, f"{'val' if name == 'valid' else name}.{language}")
 
 
 def _require(path: Path, name: str) -> None:

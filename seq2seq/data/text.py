@@ -91,37 +91,26 @@ class LineWriter:
         self.count = 0
 
     def __enter__(self) -> "LineWriter":
-        with self._named_errors():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            if not self._direct:
-                if self.part.exists() and self.part.stat().st_size:
-                    raise UserError(f"{self.part} holds lines of an earlier run; delete it.")
-                self.part.unlink(missing_ok=True)  # another run that writes it keeps its own file
-            self._stream = (self.path if self._direct else self.part).open("wb")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if not self._direct:
+            if self.part.exists() and self.part.stat().st_size:
+                raise UserError(f"{self.part} holds lines of an earlier run; delete it.")
+            self.part.unlink(missing_ok=True)  # another run that writes it keeps its own file
+        self._stream = (self.path if self._direct else self.part).open("wb")
         return self
 
     def write(self, line: str) -> None:
         """Write ``line`` and a "\\n"."""
         assert "\n" not in line, f"a line break inside {line!r}"
-        with self._named_errors():
-            self._stream.write(line.encode() + b"\n")
+        self._stream.write(line.encode() + b"\n")
         self.count += 1
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with self._named_errors():
-            self._stream.close()
-            if not self._direct and kind is None:
-                self.part.replace(self.path)
-            elif not self._direct and not self.count:
-                self.part.unlink(missing_ok=True)
-
-    @contextlib.contextmanager
-    def _named_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            reason = error.strerror or error
-            raise UserError(f"{self.path} cannot be written ({reason}).") from error
+        self._stream.close()
+        if not self._direct and kind is None:
+            self.part.replace(self.path)
+        elif not self._direct and not self.count:
+            self.part.unlink(missing_ok=True)
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> int:

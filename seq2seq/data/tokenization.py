@@ -210,10 +210,7 @@ class TextCodec:
         return self.tokenizer.detokenize(self.pieces(ids))
 
     def encodes_like(self, other: "TextCodec") -> bool:
-        """Whether ``other``, built from the same training text, encodes that text as the same ids.
-
-        Counts may tell of a change in the rules of cutting that the set of pieces does not show.
-        """
+        """Whether ``other`` cuts the training text into the same pieces, as their counts tell."""
         ours, theirs = (
             (codec.tokenizer.kind, codec.language, codec.vocabulary.pieces, codec.vocabulary.counts)
             for codec in (self, other)

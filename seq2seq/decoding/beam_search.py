@@ -52,10 +52,9 @@ class SearchResult:
 def length_caps(
     lengths: Int[Tensor, "B"], config: DecodingConfig, forced: int = 0
 ) -> Int[Tensor, "B"]:
-    """Largest number of pieces of each hypothesis, with EOS: max_ratio x source pieces + max_extra.
+    """Largest number of pieces, with EOS: max_ratio x source pieces without EOS + max_extra.
 
-    ``lengths`` count the EOS of the source; the formula does not. After a beginning of ``forced``
-    pieces, there is room for at least max_extra more pieces.
+    After a beginning of ``forced`` pieces, there is room for at least max_extra more.
     """
     caps = ((lengths - 1).double() * config.max_ratio).floor().long()
     return caps.clamp(min=forced) + config.max_extra
@@ -72,15 +71,12 @@ def beam_search(
 ) -> list[list[SearchResult]]:
     """Search for the ``n_best`` hypotheses of each sentence, best first; a beam of 1 is greedy.
 
-    Each step extends the hypotheses of a sentence by one piece and keeps the best extensions. Their
-    number is the beam minus the number of finished hypotheses, as in GroundHog, the program of
-    Bahdanau et al. 2014. Finished hypotheses are ranked by log-probability / length **
-    length_penalty, EOS counted. If none finishes within the cap (:func:`length_caps`), the
-    unfinished ones are ranked instead.
+    Each step keeps the best extensions, as many as the beam minus the finished hypotheses (as in
+    GroundHog, the program of Bahdanau et al. 2014). These are ranked by log-probability / length **
+    length_penalty, EOS counted; if none finishes within the cap, the unfinished ones are ranked.
 
-    A log-probability never rises when a hypothesis is extended, and the divisor never falls. So a
-    score cannot exceed the current log-probability / divisor at the cap, and the search of a
-    sentence stops when no unfinished hypothesis can exceed the finished one of rank ``n_best``.
+    A log-probability never rises, and the divisor never falls. So a sentence is done when no
+    log-probability / divisor at the cap exceeds the score of the finished one of rank ``n_best``.
 
     ``source`` ends with EOS, which ``lengths`` count. Every hypothesis begins with ``prefix``. With
     ``choices``, results have the attention and that number of likeliest pieces of each step.
@@ -159,8 +155,7 @@ def beam_search(
 class FinishedHypotheses:
     """Up to K finished hypotheses per sentence, in the order in which they finished.
 
-    There are K + 1 columns. Hypotheses that are not kept are written to the last one: leaving them
-    out with a boolean index would make the CPU wait for the GPU.
+    Others go to column K + 1: a boolean index would make the CPU wait for the GPU.
     """
 
     def __init__(self, batch: int, beam: int, device: torch.device) -> None:

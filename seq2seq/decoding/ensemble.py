@@ -5,7 +5,7 @@ Shape letters are those of the model: N sentences, and R rows, the hypotheses of
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -13,11 +13,10 @@ from torch import Tensor, nn
 
 from seq2seq.data.vocabulary import BOS, PAD
 from seq2seq.model.layers import to_float32
-from seq2seq.model.translation import TranslationModel
+from seq2seq.model.translation import Step, TranslationModel
 
 CELLS = 2_048
-"""Largest number of target positions, padding included, that forced decoding reads together; a
-longer target is read alone. So memory does not grow with the batch."""
+"""Largest number of target positions, padding included, that forced decoding reads together."""
 
 
 class OfEach(tuple[Any, ...]):
@@ -28,27 +27,12 @@ class OfEach(tuple[Any, ...]):
         return OfEach(one.select(rows) for one in self)
 
 
-class EnsembleStep(NamedTuple):
-    """One step of several models."""
-
-    logits: Float[Tensor, "R V"]
-    state: OfEach
-    weights: Float[Tensor, "R S"]
-
-
 class Ensemble(nn.Module):
-    """Models of equal vocabularies that decode as one :class:`TranslationModel`.
-
-    Their probabilities are averaged, and the attention weights of those that attend to words.
-    """
+    """Models of equal vocabularies that decode as one, with the mean of their probabilities."""
 
     def __init__(self, models: Sequence[TranslationModel]) -> None:
         super().__init__()
-        self._models = nn.ModuleList(models)
-
-    @property
-    def models(self) -> list[TranslationModel]:
-        return cast(list[TranslationModel], list(self._models))
+        self.models: Any = nn.ModuleList(models)
 
     @property
     def attends(self) -> bool:
@@ -65,11 +49,12 @@ class Ensemble(nn.Module):
     def init_state(self, source: OfEach) -> OfEach:
         return OfEach(one.init_state(of) for one, of in zip(self.models, source, strict=True))
 
-    def step(self, token: Int[Tensor, "R"], state: OfEach, source: OfEach) -> EnsembleStep:
+    def step(self, token: Int[Tensor, "R"], state: OfEach, source: OfEach) -> Step:
         each = zip(self.models, state, source, strict=True)
         steps = [model.step(token, *read) for model, *read in each]
         logits, states, weights = zip(*steps, strict=True)
-        return EnsembleStep(_mean_prediction(logits), OfEach(states), self._mean_weights(weights))
+        after: Any = OfEach(states)
+        return Step(_mean_prediction(logits), after, self._mean_weights(weights))
 
     def forward(
         self, source: Int[Tensor, "N S"], lengths: Int[Tensor, "N"], target: Int[Tensor, "N T"]
@@ -110,10 +95,9 @@ def forced_decode(
     lengths: Int[Tensor, "N"],
     target: Int[Tensor, "N T"],
 ) -> ForcedDecoding:
-    """Score known targets, each read as a whole, as in training (forced decoding).
+    """Score known targets, as in training, by a model in evaluation mode.
 
-    The model must be in evaluation mode. ``target`` holds ids without BOS, padded on the right; one
-    without EOS is scored as a prefix.
+    ``target`` holds ids without BOS, padded on the right; one without EOS is scored as a prefix.
     """
     together = max(1, CELLS // target.shape[1])
     if len(target) > together:

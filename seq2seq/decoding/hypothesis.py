@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float
@@ -63,10 +63,9 @@ class Hypothesis:
         return f"{round(self.score, 3) + 0:.3f}"
 
     def links(self) -> list[Link] | None:
-        """Links between the words of ``source`` and of ``text``; both are cut at spaces.
+        """Links between the words of ``source`` and ``text``; [] without attention or text.
 
-        [] without attention or text. None if the model reads or writes other words than those
-        between spaces: the numbers of all later words would be wrong.
+        None if the model's words are not those between spaces: all later numbers would be wrong.
         """
         if self.attention is None or not self.tokenizers or not self.text.strip():
             return []
@@ -94,10 +93,9 @@ class Hypothesis:
                 "by a model with attention, with attention=True."
             )
         pieces = self.source_pieces[:-1], self.pieces
-        words = attention_by_word(self.attention, pieces, self.tokenizers)
-        weights = words.weights.tolist()
+        source, target, weights = attention_by_word(self.attention, pieces, self.tokenizers)
         with styled():
-            return map_figure(words.source, words.target, weights, f"Score {self.rounded_score}")
+            return map_figure(source, target, weights.tolist(), f"Score {self.rounded_score}")
 
     def _repr_html_(self) -> str:
         """Source, translation, score and map as HTML for a notebook."""
@@ -116,9 +114,10 @@ class Hypothesis:
 def word_weights(
     weights: Float[Tensor, "T S"], source_words: Sequence[int], target_words: Sequence[int]
 ) -> Float[Tensor, "J I"]:
-    """Attention of each target word to each source word: means over the target's pieces of sums
-    over the source's. Numbers of the pieces' words are as of :meth:`Tokenizer.words`; columns
-    beyond ``source_words``, such as the end of the sentence, are left out."""
+    """Mean over each target word's pieces of the sums over each source word's pieces.
+
+    The words of pieces are numbers of :meth:`Tokenizer.words`; columns beyond are left out.
+    """
     to_source, to_target = (
         torch.eye(max(words, default=-1) + 1)[torch.tensor(words, dtype=torch.long)]
         for words in (source_words, target_words)
@@ -127,23 +126,13 @@ def word_weights(
     return merged / to_target.sum(dim=0)[:, None]
 
 
-class WordAttention(NamedTuple):
-    """Attention merged to words, without the ends of the sentences."""
-
-    source: list[str]
-    """Source words, as the tokenizer numbers them (:meth:`Tokenizer.words`)."""
-    target: list[str]
-    weights: Float[Tensor, "J I"]
-    """Weights of the source words that the model read; the rest of a long source has no column."""
-
-
 def attention_by_word(
     weights: Float[Tensor, "T S"], pieces: Sequence[Sequence[str]], tokenizers: Sequence[Tokenizer]
-) -> WordAttention:
-    """Merge the weights between source and target ``pieces`` into weights between words.
+) -> tuple[list[str], list[str], Float[Tensor, "J I"]]:
+    """Return source words, target words, and the weights between them, from those of ``pieces``.
 
-    The last column of ``weights`` is the end of the source, of which the model may have read only
-    the first pieces.
+    The last column of ``weights``, the end of the source, is left out. Of a long source, the model
+    has read only the first words: the others have no column.
     """
     numbers, words = [], []
     for tokenizer, side in zip(tokenizers, pieces, strict=True):
@@ -151,7 +140,7 @@ def attention_by_word(
         groups = groupby(zip(numbers[-1], side, strict=True), key=itemgetter(0))
         words.append([tokenizer.detokenize([piece for _, piece in group]) for _, group in groups])
     read = numbers[0][: weights.shape[1] - 1]
-    return WordAttention(words[0], words[1], word_weights(weights, read, numbers[1]))
+    return words[0], words[1], word_weights(weights, read, numbers[1])
 
 
 def strongest_links(weights: Float[Tensor, "J I"]) -> list[Link]:

@@ -2,11 +2,9 @@
 
 import contextlib
 import importlib
-import io
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from itertools import count
 from pathlib import Path
 
 from tqdm.contrib.logging import logging_redirect_tqdm
@@ -20,15 +18,25 @@ from seq2seq.files import named_file
 
 log = logging.getLogger(__name__)
 
+OUTPUTS = ("hypotheses", "n_best_list", "alignments")
+"""Settings that name output files."""
+
 
 def translate_text(translator: Translator, config: TranslateConfig) -> int:
-    """Translate ``config.input`` in order, in constant memory, and return the number of lines.
+    """Translate ``config.input`` in constant memory, or lines typed; return the number of lines.
 
     An output file appears whole or not at all; after a Ctrl-C or an error, the finished lines stay
-    in ``<file>.part``. Standard output receives the lines chunk by chunk.
+    in ``<file>.part``.
     """
-    _require_attention(translator, config)
-    files = config.outputs
+    if config.alignments is not None and not translator.model.attends:
+        raise UserError(
+            "alignments needs a model with attention to words, and this one has none; remove it."
+        )
+    given = {key: getattr(config, key) for key in OUTPUTS}
+    files: dict[str, str] = {key: file for key, file in given.items() if file is not None}
+    printed = "-" in files.values() and sys.stdout.isatty()
+    if config.input == "-" and sys.stdin.isatty() and printed and {*files.values()} == {"-"}:
+        return answer_prompt(translator, config)
     places = [Path(file) if file == "-" else Path(file).resolve() for file in files.values()]
     # A pipe or a device, such as a terminal, may take several outputs.
     taken = [p for p in (Path(config.input).resolve(), *places) if not p.exists() or p.is_file()]
@@ -36,42 +44,44 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
         raise UserError(
             f"Two of input, {', '.join(files)} share a file; set a different one for each."
         )
-    lines, total = _open_input(config.input)
-    printed = "-" in files.values()
+    if config.input == "-":
+        lines, total = decode_lines(sys.stdin.buffer, "Standard input"), None
+    else:
+        path = named_file("input", config.input, read_twice=False)
+        # Counting also finds a bad byte now, not after hours. A named pipe can be read only once.
+        lines, total = read_lines(path), count_lines(path) if path.is_file() else None
     found = translator.stream(
         lines,
         config.decoding,
         attention=config.alignments is not None,
         chunk=config.chunk,
-        progress="" if printed and sys.stdout.isatty() else "translating",
+        progress="" if printed else "translating",
         total=total,
     )
     done = capped = unlinked = unknown = 0
     try:
         with contextlib.ExitStack() as stack, logging_redirect_tqdm():
-            write = {key: stack.enter_context(_open_output(file)) for key, file in files.items()}
+            outputs = {key: stack.enter_context(_open_output(file)) for key, file in files.items()}
             for hypothesis in found:
-                if "hypotheses" in write:
-                    write["hypotheses"](hypothesis.text)
-                if "n_best_list" in write:
+                links, best = hypothesis.links(), [hypothesis, *hypothesis.alternatives]
+                rows = {
+                    "hypotheses": [hypothesis.text],
                     # The text is between the first ||| and the last, even if it holds a ||| itself.
-                    for each in [hypothesis, *hypothesis.alternatives]:
-                        write["n_best_list"](f"{done} ||| {each.text} ||| {each.score:.6f}")
-                if "alignments" in write:
-                    links = hypothesis.links()
-                    unlinked += links is None
-                    write["alignments"](pharaoh(links or []))
+                    "n_best_list": [f"{done} ||| {h.text} ||| {h.score:.6f}" for h in best],
+                    "alignments": [pharaoh(links or [])],
+                }
+                for key, write in outputs.items():
+                    for row in rows[key]:
+                        write(row)
                 done += 1
+                unlinked += links is None
                 capped += hypothesis.capped
                 unknown += bool(hypothesis.unknown)
-                if printed and done % config.chunk == 0:
-                    sys.stdout.flush()
-    except (KeyboardInterrupt, SystemExit, UserError) as stop:
+    except (KeyboardInterrupt, SystemExit, UserError, OSError) as stop:
         parts = [f"{place}.part" for place in places if Path(f"{place}.part").is_file()]
-        where = f"; those written are in {' and '.join(parts)}" if parts and done else ""
-        how = "Stopped" if isinstance(stop, UserError) else "Interrupted"
-        if done or how == "Interrupted":
-            log.warning("%s after %d lines%s.", how, done, where)
+        if done and not isinstance(stop, BrokenPipeError):
+            where = f"; those written are in {' and '.join(parts)}" if parts else ""
+            log.warning("Stopped after %d lines%s.", done, where)
         raise
     if unlinked:
         log.warning(
@@ -85,44 +95,16 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
     return done
 
 
-def is_typed(config: TranslateConfig) -> bool:
-    """Whether the text is typed at a terminal and all outputs are printed there."""
-    here = config.input == "-" and set(config.outputs.values()) == {"-"}
-    # A stream is None where the shell has closed it.
-    return here and all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout))
-
-
-def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
-    """Answer each line with hypotheses, scores, unknown words and, with ``alignments``, links.
-
-    A Ctrl-C drops the line being typed or translated. Ctrl-D ends the loop, and so does a Ctrl-C on
-    an empty line, or on any line without Python's ``readline``.
-    """
-    _require_attention(translator, config)
-    for stream in (sys.stdin, sys.stdout):  # a terminal may send invalid bytes, or lack characters
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    try:
-        editor = importlib.import_module("readline")  # from now on, it serves ``input``
-    except ImportError:  # on Windows
-        editor = None
+def answer_prompt(translator: Translator, config: TranslateConfig) -> int:
+    """Answer each typed line with hypotheses, scores and unknown words, until Ctrl-D or Ctrl-C."""
+    with contextlib.suppress(ImportError):  # not on Windows
+        importlib.import_module("readline")  # from now on, it serves ``input``
     print("Type a sentence and press Enter; Ctrl-D ends.", file=sys.stderr)
-    links = config.alignments is not None
-    for number in count(1):
-        typing = True
-        try:
-            line = input(f"{translator.source.language}> ")
-            typing = False
-            found = translator.translate(line, config.decoding, attention=links, first_line=number)
-        except EOFError:
-            print()
-            return
-        except KeyboardInterrupt:
-            print()
-            if typing and (editor is None or not editor.get_line_buffer()):
-                return
-            continue
-        if line.strip():
+    links, typed = config.alignments is not None, _typed(f"{translator.source.language}> ")
+    number = 0
+    for found in translator.stream(typed, config.decoding, attention=links, chunk=1):
+        number += 1
+        if found.source.strip():
             for each in [found, *found.alternatives]:
                 print(f"{each.rounded_score:>9}  {each.text}")
             if links:
@@ -131,31 +113,26 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
                 print(f"    links  {unknown if between is None else pharaoh(between)}")
             for word in found.unknown:
                 print(f'    "{word}" is not in the vocabulary')
+    print()
+    return number
 
 
-def _require_attention(translator: Translator, config: TranslateConfig) -> None:
-    if config.alignments is not None and not translator.model.attends:
-        raise UserError(
-            "alignments needs a model with attention to words, and this one has none; remove it."
-        )
-
-
-def _open_input(source: str) -> tuple[Iterator[str], int | None]:
-    """Open the text; return its lines and their number (None for standard input or a pipe)."""
-    if source == "-":
-        return decode_lines(sys.stdin.buffer, "Standard input"), None
-    path = named_file("input", source, read_twice=False)
-    # Counting also finds a bad byte now, not after hours. A named pipe can be read only once.
-    return read_lines(path), count_lines(path) if path.is_file() else None
+def _typed(prompt: str) -> Iterator[str]:
+    with contextlib.suppress(EOFError, KeyboardInterrupt):
+        while True:
+            yield input(prompt)
 
 
 @contextlib.contextmanager
 def _open_output(file: str) -> Iterator[Callable[[str], object]]:
     """Open an output; yield the function that writes a line."""
-    if file != "-":
+    if file not in ("-", "/dev/stdout"):  # a writer would replace the file behind it
         with LineWriter(Path(file)) as writer:
             yield writer.write
         return
-    output = sys.stdout.buffer  # on Windows, text would get another encoding and line ends
-    yield lambda line: output.write(line.encode("utf-8") + b"\n")
-    output.flush()
+
+    def write(line: str) -> None:  # on Windows, text would get another encoding and line ends
+        sys.stdout.buffer.write(f"{line}\n".encode())
+        sys.stdout.buffer.flush()
+
+    yield write

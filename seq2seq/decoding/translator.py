@@ -3,17 +3,18 @@
 import contextlib
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as shortened
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, overload
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from tqdm import tqdm
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
@@ -32,27 +33,24 @@ from seq2seq.model.translation import TranslationModel
 
 log = logging.getLogger(__name__)
 
-Result = TypeVar("Result")
 Saved = str | Path | Checkpoint
 
 
 class ForcedPair(NamedTuple):
-    """A translation with the model's log-probability of each piece."""
+    """The model's scores of a translation, with the end of the sentence."""
 
     line: int
     """Number of the pair, counted from 0."""
-    target: list[int]
-    """Ids of the translation, with the end of the sentence."""
     log_probabilities: Float[Tensor, "T"]
     weights: Float[Tensor, "T S"]
     """Attention weights at each id; the last column is the source's end if ``model.attends``."""
 
 
+@dataclass(eq=False, repr=False)
 class Translator:
-    """A trained model that translates text.
+    """A trained model that translates text; :meth:`load` reads one.
 
-    A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut, with a
-    warning. On a CPU, several batches are computed at a time, each by its share of the threads.
+    A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut.
     """
 
     model: TranslationModel | Ensemble
@@ -65,14 +63,14 @@ class Translator:
     checkpoints: Sequence[Path] = ()
     """Folders that the model was loaded from."""
     as_written: bool = False
-    """Whether source words are read exactly as written. If not, an unknown word is read in a form
-    that is in the vocabulary, if there is one (:meth:`TextCodec.known_pieces`)."""
+    """Whether an unknown source word is never read in a known form, such as lower case."""
     group: ProcessGroup = SINGLE
     """Processes that share the batches, see :meth:`sharing`."""
 
-    def __init__(
-        self, checkpoint: Saved | Sequence[Saved], device: str = "auto", precision: str = "auto"
-    ) -> None:
+    @classmethod
+    def load(
+        cls, checkpoint: Saved | Sequence[Saved], device: str = "auto", precision: str = "auto"
+    ) -> "Translator":
         """Load a checkpoint folder, or the best checkpoint of a run folder; several: an ensemble.
 
         ``device`` is auto, cpu or cuda, ``precision`` auto, fp32 or bf16. A :class:`Checkpoint`
@@ -91,44 +89,30 @@ class Translator:
                     f"{first.directory} and {other.directory} differ in tokenizer or vocabulary; "
                     "use checkpoints that were trained on one corpus with one tokenization."
                 )
-        self.model = Ensemble(models) if len(models) > 1 else models[0]
-        self.source, self.target = first.source, first.target
-        self.device = next(self.model.parameters()).device
-        self.precision = choose_precision(precision, self.device)
-        if self.device.type == "cpu" and self.precision == torch.bfloat16:
+        place = next(models[0].parameters()).device
+        products = choose_precision(precision, place)
+        if place.type == "cpu" and products == torch.bfloat16:
             for model in models:
                 model.round_weights()
-        self.max_pieces = first.config.tokenization.max_pieces
-        self.checkpoints = [one.directory for one in loaded]
-
-    @classmethod
-    def load(cls, *settings: Any, **named: Any) -> "Translator":
-        """Do the same as ``Translator(...)``."""
-        return cls(*settings, **named)
-
-    @classmethod
-    def of_parts(cls, model: TranslationModel | Ensemble, **fields: Any) -> "Translator":
-        """Build a translator from a model in memory and the other fields of this class."""
-        made = cls.__new__(cls)
-        vars(made).update(fields, model=model)
-        return made
-
-    def __repr__(self) -> str:
-        sides = [f"{c.language} ({len(c.vocabulary):,} pieces)" for c in (self.source, self.target)]
-        size = f"{self.model.parameter_counts()['total']:,} parameters on {self.device}"
-        folders = ", ".join(map(str, self.checkpoints)) or "memory"
-        return f"<Translator {' -> '.join(sides)}, {size}, from {folders}>"
+        return cls(
+            Ensemble(models) if len(models) > 1 else models[0],
+            first.source,
+            first.target,
+            place,
+            products,
+            first.config.tokenization.max_pieces,
+            [one.directory for one in loaded],
+        )
 
     @contextlib.contextmanager
     def sharing(self, group: ProcessGroup) -> Iterator[bool]:
         """Context in which the processes of ``group`` share the work of the first one.
 
-        The first process gets True, and uses the translator as usual. The others compute their
-        shares until the first leaves the context; then they get False.
+        The first process gets True; the others get False when it leaves the context.
         """
         self.group = group
-        while not group.is_first and (task := group.hand_out(None)):
-            self._share(getattr(self, task[0]), task[1])
+        while not group.is_first and (tasks := group.hand_out(None)):
+            group.map(self._on_cores, tasks)
         yield group.is_first
         if group.is_first:
             group.hand_out(None)
@@ -166,15 +150,13 @@ class Translator:
         chunk: int = 4_096,
         progress: str = "",
         total: int | None = None,
-        first_line: int = 1,
         **settings: Any,
     ) -> Iterator[Hypothesis]:
         """Translate a text of any length: yield one hypothesis for each line, in order.
 
-        Each begins with ``prefix``, a text or pieces, unchanged even where the model reads
-        ``<unk>``. With ``attention`` it has the weights, with ``choices`` that number of likeliest
-        pieces of each position. Memory holds ``chunk`` lines, whose batches are by length. On a
-        terminal, ``progress`` stands before a bar of ``total`` lines.
+        Each begins with ``prefix``, a text or pieces. With ``attention`` it has the weights, with
+        ``choices`` that number of likeliest pieces of each position. Memory holds ``chunk`` lines.
+        On a terminal, ``progress`` stands before a bar of ``total`` lines.
         """
         if isinstance(lines, str):
             raise UserError('lines is a string; call translate("a dog") or stream(["a dog"]).')
@@ -182,31 +164,30 @@ class Translator:
         search = check("decoding", given, DecodingConfig)
         if isinstance(prefix, str):
             prefix = self.target.known_pieces(prefix)
-        forced = [*map(_valid, prefix)]
-        wanted, reader = (search, forced, attention, choices), iter(lines)
+        wanted = search, [*map(_valid, prefix)], attention, choices
+        reader = enumerate(lines, 1)
         with _bar(total, progress) as bar:
             while text := list(islice(reader, max(1, chunk))):
-                rows = [(line, self.cut(line)) for line in text]
-                for number, (_, pieces) in enumerate(rows, first_line):
+                rows = []
+                for number, line in text:
+                    pieces = self.cut(line)
                     if len(pieces) > self.max_pieces:
                         log.warning(
                             f"Line {number} has {len(pieces)} pieces; only the first "
                             f"{self.max_pieces} are translated (tokenization.max_pieces)."
                         )
-                first_line += len(text)
-                found = [Hypothesis("", 0.0, 0.0, [], False, source=line) for line in text]
-                rows = [(line, pieces[: self.max_pieces]) for line, pieces in rows]
+                    rows.append((line, pieces[: self.max_pieces]))
+                found = [Hypothesis("", 0.0, 0.0, [], False, source=line) for line, _ in rows]
                 lengths = [(len(pieces),) for _, pieces in rows]
-                work = self._translate_batch, rows, lengths, search.batch_size
+                work = "_translate_batch", rows, lengths, search.batch_size
                 for i, hypothesis in self._in_batches(*work, bar, *wanted):
                     found[i] = hypothesis
                 yield from found
 
     def score(self, source: str | Iterable[str], target: str | Iterable[str]) -> Any:
-        """Log-probability of translations, with the end of the sentence, in nats.
+        """Log-probability of one translation, or of several, with the end of the sentence, in nats.
 
-        Returns a number for two strings, a list for two iterables of strings; NaN for a pair whose
-        source or target is blank. An unknown target word counts as ``<unk>``.
+        NaN for a pair of which a side is blank. An unknown target word counts as ``<unk>``.
         """
         sources = [source] if isinstance(source, str) else list(source)
         targets = [target] if isinstance(target, str) else list(target)
@@ -220,8 +201,7 @@ class Translator:
     ) -> Iterator[ForcedPair]:
         """Yield the model's log-probabilities and attention of each translation, the longest first.
 
-        Pairs with a blank side are left out. A source is cut at ``max_pieces``, a target never. In
-        float32, ``batch_size`` changes only speed and memory.
+        Pairs with a blank side are left out. A source is cut at ``max_pieces``, a target never.
         """
         source_ids = [self.source.vocabulary.encode(self.cut(source)) for source in sources]
         target_ids = [self.target.encode(_valid(target)) for target in targets]
@@ -229,9 +209,9 @@ class Translator:
         ended = [[*ids[: self.max_pieces], EOS] for ids in source_ids]
         rows = [(read, [*target, EOS]) for read, target in zip(ended, target_ids, strict=True)]
         with _bar(len(lengths), progress if lengths else "") as bar:
-            work = self._force_batch, rows, lengths, batch_size
+            work = "_force_batch", rows, lengths, batch_size
             for i, found in self._in_batches(*work, bar):
-                yield ForcedPair(i, rows[i][1], *found)
+                yield ForcedPair(i, *found)
 
     def cut(self, sentence: str) -> list[str]:
         """Cut a sentence into all its pieces."""
@@ -247,12 +227,12 @@ class Translator:
         choices: int,
     ) -> list[Hypothesis]:
         """Translate lines; each is (text, pieces)."""
+        vocabulary = self.target.vocabulary
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for _, pieces in lines]
-        lengths = torch.tensor([*map(len, ids)], device=self.device)
-        forced, attends = self.target.vocabulary.encode(prefix), attention and self.model.attends
-        most = min(choices, len(self.target.vocabulary) - len(BANNED))
-        seeing = most if attends or choices else None
-        results = beam_search(self.model, self._padded(ids), lengths, search, forced, seeing)
+        attends = attention and self.model.attends
+        most = min(choices, len(vocabulary) - len(BANNED)) if attends or choices else None
+        forced = vocabulary.encode(prefix)
+        results = beam_search(self.model, *self._padded(ids), search, forced, most)
         tokenizers = (self.source.tokenizer, self.target.tokenizer) if attends else None
         hypotheses = []
         for (text, pieces), read, found in zip(lines, ids, results, strict=True):
@@ -261,17 +241,13 @@ class Translator:
             unknown = [p.strip(WORD_START) for p, i in zip(ended, read, strict=True) if i == UNK]
             n_best = []
             for result in found:
-                written, seen, weights, listed = (
-                    self.target.pieces(result.ids),
-                    result.seen,
-                    None,
-                    [],
-                )
+                written, seen = self.target.pieces(result.ids), result.seen
+                weights, listed = None, []
                 written[: len(prefix)] = prefix[: len(written)]
                 if attends and seen:  # a copy: a view would keep the weights of the padding, too
                     weights = seen.weights[: len(result.ids), : len(ended)].clone().cpu()
                 if choices and seen:
-                    names = map(self.target.vocabulary.decode, seen.pieces.tolist())
+                    names = map(vocabulary.decode, seen.pieces.tolist())
                     shares = zip(names, seen.values.exp().tolist(), strict=True)
                     listed = [[*zip(*row, strict=True)] for row in shares]
                 hypothesis = Hypothesis(
@@ -295,8 +271,7 @@ class Translator:
     def _force_batch(self, pairs: list[tuple[list[int], list[int]]]) -> list[tuple[Tensor, Tensor]]:
         """Score pairs of ids; return log-probabilities and attention weights of each."""
         source, target = zip(*pairs, strict=True)
-        lengths = torch.tensor([*map(len, source)], device=self.device)
-        forced = forced_decode(self.model, self._padded(source), lengths, self._padded(target))
+        forced = forced_decode(self.model, *self._padded(source), self._padded(target)[0])
         gained, weights = forced.log_probabilities.cpu(), to_float32(forced.weights).cpu()
         # Copies: a view would keep the whole batch in memory, and send it to other processes.
         return [
@@ -306,56 +281,51 @@ class Translator:
 
     def _in_batches(
         self,
-        work: Callable[..., list[Result]],
+        work: str,
         rows: Sequence[Any],
         lengths: Sequence[tuple[int, ...]],
         size: int,
         bar: tqdm,
         *wanted: Any,
-    ) -> Iterator[tuple[int, Result]]:
-        """Yield (index, result) of the rows without a length of 0, the longest rows first."""
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield (index, result of method ``work``) of the filled rows, the longest rows first."""
         filled = [i for i, of in enumerate(lengths) if all(of)]
         bar.update(len(rows) - len(filled))
         order = sorted(filled, key=lambda i: [-n for n in lengths[i]])
         batches = [order[start : start + size] for start in range(0, len(order), size)]
-        tasks = [([rows[i] for i in batch], *wanted) for batch in batches]
-        for batch, results in zip(batches, self._share(work, tasks), strict=True):
+        tasks = [(work, [rows[i] for i in batch], *wanted) for batch in batches]
+        found: Iterable[Any] = self._on_cores(tasks)
+        if tasks and self.group.size > 1:
+            found = self.group.map(self._on_cores, self.group.hand_out(tasks))
+        for batch, results in zip(batches, found, strict=True):
             yield from zip(batch, results, strict=True)
             bar.update(len(batch))
 
-    def _share(self, work: Callable[..., Result], tasks: list[tuple[Any, ...]]) -> Iterable[Result]:
-        """Results of the method ``work`` for each of ``tasks``, in order; processes share them."""
-        if self.group.size == 1:
-            return self._on_cores(work, tasks)
-        if self.group.is_first:
-            self.group.hand_out((work.__name__, tasks))
-        return self.group.map(lambda own: list(self._on_cores(work, own)), tasks)
+    def _on_cores(self, tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield the results of tasks (method, *arguments) in order; on a CPU, several at a time."""
 
-    def _on_cores(
-        self, work: Callable[..., Result], tasks: Sequence[tuple[Any, ...]]
-    ) -> Iterator[Result]:
-        """Yield the result of each task, in order; on a CPU, several tasks run at the same time."""
-
-        def run(task: tuple[Any, ...]) -> Result:
+        def run(task: tuple[Any, ...]) -> Any:
             with mixed_precision(self.device, self.precision):
-                return work(*task)
+                return getattr(self, task[0])(*task[1:])
 
-        threads = torch.get_num_threads()
+        threads, training = torch.get_num_threads(), self.model.training
         workers = min(threads, len(tasks)) if self.device.type == "cpu" else 1
-        with contextlib.ExitStack() as at_end:
-            at_end.callback(self.model.train, self.model.training)
-            self.model.eval()
+        self.model.eval()
+        try:
             if workers <= 1:
                 yield from map(run, tasks)
             else:  # a search step is too small to divide among many threads
-                at_end.callback(torch.set_num_threads, threads)  # restored for later threads, too
                 share = (threads // workers,)
-                pool = ThreadPoolExecutor(workers, "batch", torch.set_num_threads, share)
-                yield from at_end.enter_context(pool).map(run, tasks)
+                with ThreadPoolExecutor(workers, "batch", torch.set_num_threads, share) as pool:
+                    yield from pool.map(run, tasks)
+        finally:
+            torch.set_num_threads(threads)  # for later threads, too
+            self.model.train(training)
 
-    def _padded(self, rows: Sequence[list[int]]) -> Int[Tensor, "N T"]:
-        width = max(1, *map(len, rows))
-        return torch.tensor([[*row, *[PAD] * (width - len(row))] for row in rows]).to(self.device)
+    def _padded(self, rows: Sequence[list[int]]) -> tuple[Int[Tensor, "N T"], Int[Tensor, "N"]]:
+        """Return the rows, padded on the right, and their lengths."""
+        padded = pad_sequence([*map(torch.tensor, rows)], True, PAD)
+        return padded.to(self.device), torch.tensor([*map(len, rows)]).to(self.device)
 
 
 def _bar(total: int | None, progress: str) -> tqdm:

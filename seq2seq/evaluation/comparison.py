@@ -16,17 +16,10 @@ from jaxtyping import Bool, Int
 from seq2seq.config import EvaluationConfig, flatten, require_choice
 from seq2seq.config.evaluation import UNSPACED, unspaced
 from seq2seq.errors import UserError
+from seq2seq.evaluation import lengths
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.lengths import (
-    ENDS,
-    LONG,
-    SHORT,
-    ScoreRow,
-    bleu_samples,
-    length_pools,
-    score_rows,
-)
-from seq2seq.evaluation.scores import bucket_members, signatures, source_lengths
+from seq2seq.evaluation.lengths import ENDS, ScoreRow
+from seq2seq.evaluation.scores import signatures, source_lengths
 from seq2seq.evaluation.significance import (
     DifferenceInDifferences,
     Interval,
@@ -38,7 +31,6 @@ from seq2seq.evaluation.significance import (
     half_length,
 )
 from seq2seq.evaluation.translations import Counts
-from seq2seq.looks import Look, looks
 from seq2seq.record import WHEREABOUTS, EvaluationRecord
 
 NOT_COMPARED = {"name", "baseline", "system", "seed", "data", "output", "evaluation"}
@@ -57,8 +49,8 @@ class System:
     samples: dict[str, Samples] = field(compare=False, repr=False)
     """BLEU of each pool that has sentences, and of its resamples."""
     half_length: Interval | None
-    """Source length at which BLEU is half that of the shortest bucket; only buckets with enough
-    sentences count, and None if these are fewer than two."""
+    """Source length at which BLEU is half that of the shortest bucket with enough sentences; None
+    if there are fewer than two such buckets."""
 
     @property
     def seeds(self) -> list[int | None]:
@@ -105,14 +97,14 @@ class Comparison:
     search: str | None
     """Corpus kind, test set and search of all models; each is None if the models differ in it."""
     systems: list[System]
-    """Each system without a baseline comes first; those measured against it, directly or through
-    another baseline, follow, sorted by name."""
+    """Each system without a baseline, then those measured against it, also through others."""
     gaps: list[Gap]
-    """Gap of each system that has a baseline, in the order of ``systems``."""
     config_differences: dict[str, dict[str, list[Any]]]
     """Config key -> system -> values, for keys that have more than one value."""
     signatures: dict[str, str]
     settings: EvaluationConfig
+    pools: dict[str, Pool] = field(compare=False)
+    """Sentences that are scored together, by label."""
 
     def __repr__(self) -> str:
         scores = "; ".join(f"{each.name}: {each.overall.summary}" for each in self.systems)
@@ -133,16 +125,14 @@ class Comparison:
         return self.settings.tokenize in UNSPACED or any(map(unspaced, targets))
 
     @property
-    def looks(self) -> list[Look]:
-        """Colour, line and marker of each system in figures and pages."""
-        return looks([system.first.record.config for system in self.systems])
+    def configs(self) -> list[dict[str, Any] | None]:
+        """Config of the first model of each system."""
+        return [system.first.record.config for system in self.systems]
 
     @property
     def members(self) -> list[Bool[np.ndarray, "N"]]:
         """Mask of the sentences of each bucket in ``System.buckets``."""
-        lengths = source_lengths(self.systems[0].first.texts.sources, self.settings.unit)
-        members = list(bucket_members(lengths, self.settings.edges).values())
-        return members[: len(self.systems[0].buckets)]
+        return [self.pools[row.words].members for row in self.systems[0].buckets]
 
 
 def compare_systems(
@@ -170,7 +160,7 @@ def compare_systems(
         (baseline,) = planned
     names, against = arrange(list(groups), baseline, baselines or {})
     words = source_lengths(evaluations[0].texts.sources, config.unit)
-    pools = length_pools(words, config)
+    pools = lengths.length_pools(words, config)
     systems = {name: _score_system(name, groups[name], pools, words) for name in names}
     for key in ("corpus", "test_set", "search"):
         values = {getattr(evaluation.record, key) for evaluation in models}
@@ -182,6 +172,7 @@ def compare_systems(
         config_differences=_config_differences(systems.values()),
         signatures=signatures(config.tokenize, len(evaluations[0].texts.all_references)),
         settings=config,
+        pools=pools,
     )
 
 
@@ -212,9 +203,10 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluat
             name = f"{record.experiment}/{name}"
         if len(searches) > 1 and not evaluation.external and record.search:
             name = f"{name} ({record.search})"
-        if record.seed is None and record.members:
-            namesakes = {_member_seeds(one) for one in ours if one.system == record.system}
-            name += f" (seeds {_member_seeds(record)})" if len(namesakes) > 1 else ""
+        namesakes = [one for one in ours if one.system == record.system]
+        ensembles = {tuple(member.seed for member in one.members) for one in namesakes}
+        if record.seed is None and record.members and len(ensembles) > 1:
+            name = f"{name} (seeds {', '.join(str(member.seed) for member in record.members)})"
         group = groups.setdefault(name, [])
         for other in group:
             if other.record.seed == record.seed or other.external != evaluation.external:
@@ -226,10 +218,6 @@ def group_by_system(evaluations: Sequence[Evaluation]) -> dict[str, list[Evaluat
         group.append(evaluation)
         group.sort(key=lambda e: (e.record.seed is not None, e.record.seed or 0))
     return groups
-
-
-def _member_seeds(record: EvaluationRecord) -> str:
-    return ", ".join(str(member.seed) for member in record.members)
 
 
 def arrange(
@@ -264,10 +252,9 @@ def _by_number(name: str) -> list[str | int]:
 def _score_system(
     name: str, group: list[Evaluation], pools: Mapping[str, Pool], words: Int[np.ndarray, "N"]
 ) -> System:
-    samples = bleu_samples(np.stack([evaluation.counts.bleu for evaluation in group]), pools)
-    rows = score_rows(
-        [(evaluation.texts, evaluation.counts) for evaluation in group], pools, samples
-    )
+    counts = np.stack([evaluation.counts.bleu for evaluation in group])
+    samples = lengths.bleu_samples(counts, pools)
+    rows = lengths.score_rows([(one.texts, one.counts) for one in group], pools, samples)
     enough = [row.words for row in rows[:-1] if not row.few]
     half = None
     if len(enough) > 1:
@@ -281,38 +268,30 @@ def _gap(
     system: System, baseline: System, pools: Mapping[str, Pool], config: EvaluationConfig
 ) -> Gap:
     gaps = {label: of - baseline.samples[label] for label, of in system.samples.items()}
-    after, before, rows = system.counts, baseline.counts, list[PairedComparison | None]()
+    after, before = system.counts, baseline.counts
+    rows: list[PairedComparison | None] = []
     for label in (row.words for row in system.rows):
         chosen, gap = pools[label].members, gaps.get(label)
-        of = (
-            None
-            if gap is None
-            else compare_paired(gap, before[:, chosen], after[:, chosen], config)
-        )
-        rows.append(of)
+        counts = before[:, chosen], after[:, chosen]
+        rows.append(None if gap is None else compare_paired(gap, *counts, config))
     growth = None
     if gaps.keys() >= {*ENDS}:
+        short, long = ((pools[label], gaps[label]) for label in ENDS)
         by_seed = [dict(zip(of.seeds, of.counts, strict=True)) for of in (baseline, system)]
-        growth = difference_in_differences(
-            (pools[SHORT], pools[LONG]), (gaps[SHORT], gaps[LONG]), *by_seed
-        )
+        growth = difference_in_differences(short, long, *by_seed)
     return Gap(system.name, baseline.name, rows, growth)
 
 
 def _config_differences(systems: Iterable[System]) -> dict[str, dict[str, list[Any]]]:
-    """Find ``Comparison.config_differences``; ensembles of several systems have no one config."""
-    settings: dict[str, list[dict[str, Any]]] = {}
-    for system in systems:
-        for record in (evaluation.record for evaluation in system.evaluations):
-            if record.config and len({member.system for member in record.members}) < 2:
-                settings.setdefault(system.name, []).append(_settings(record))
-    differences = {}
-    for key in sorted({key for each in settings.values() for config in each for key in config}):
-        values: dict[str, list[Any]] = {name: [] for name in settings}
-        for name, configs in settings.items():
-            for value in (config.get(key) for config in configs):
-                if value not in values[name]:
-                    values[name].append(value)
+    """Find ``Comparison.config_differences``; a system without one config is left out."""
+    found = [(one.name, _settings(each.record)) for one in systems for each in one.evaluations]
+    settings, differences = [(name, config) for name, config in found if config], {}
+    for key in sorted({key for _, config in settings for key in config}):
+        values: dict[str, list[Any]] = {}
+        for name, config in settings:
+            known = values.setdefault(name, [])
+            if config.get(key) not in known:
+                known.append(config.get(key))
         first, *others = values.values()
         if len(first) > 1 or any(other != first for other in others):
             differences[key] = values
@@ -320,11 +299,12 @@ def _config_differences(systems: Iterable[System]) -> dict[str, dict[str, list[A
 
 
 def _settings(record: EvaluationRecord) -> dict[str, Any]:
-    """Settings to compare, by dotted key; the precision is the one used, not "auto"."""
-    flat = flatten(record.config or {})
-    precisions = [training.precision for training in record.trainings if training.precision]
-    if precisions:
-        flat["training.precision"] = precisions[0]
+    """Settings to compare, with the precision that was used; {} for an ensemble of systems."""
+    if not record.config or len({member.system for member in record.members}) > 1:
+        return {}
+    flat = flatten(record.config)
+    for training in reversed(record.trainings):
+        flat["training.precision"] = training.precision or flat.get("training.precision")
     return {
         key: value
         for key, value in flat.items()

@@ -32,7 +32,7 @@ from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.references import draw_maps, score_references
 from seq2seq.evaluation.scores import signatures
 from seq2seq.evaluation.test_sets import find_test_sets, given_text
-from seq2seq.evaluation.translations import Translations
+from seq2seq.evaluation.translations import ReferenceScores, Translations
 from seq2seq.files import named_file
 from seq2seq.record import EvaluationRecord, Member, environment_record, read_record
 
@@ -45,16 +45,15 @@ MAPS_PER_BUCKET = 3
 def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evaluation]:
     """Translate and score the test sets of ``config``, or score ``config.hypotheses``.
 
-    Each search of each test set has a folder ``<test set>-<search>`` in ``config.output``, or else
-    in ``evaluations`` of the (first) run; several checkpoints are an ensemble. Translations that it
-    holds already are only scored again. The first process of ``group`` returns the evaluations.
+    Translations that a folder ``<test set>-<search>`` holds already are only scored again. The
+    first process of ``group`` returns the evaluations.
     """
     if config.hypotheses is not None:
         return [_evaluate_external(config)] if group.is_first else []
     device = choose_device(config.device)
     paths = str(config.checkpoint), *config.more_checkpoints
     checkpoints = [load_checkpoint(Path(path), device) for path in paths]
-    translator = Translator(checkpoints, precision=config.precision)
+    translator = Translator.load(checkpoints, precision=config.precision)
     translator.as_written = True
     with translator.sharing(group) as first:
         return _evaluate_model(config, checkpoints, translator) if first else []
@@ -90,33 +89,30 @@ def _evaluate_model(
         lines |= {*lines_by_length(sources, scoring, MAPS_PER_BUCKET)}
         scores = None
         for search in config.searches():
-            directory, settings = output / f"{name}-{search.name}{suffix}", asdict(search)
+            directory = output / f"{name}-{search.name}{suffix}"
             record = replace(model, test_set=name, search=search.name)
             record.config = {**(model.config or {}), "decoding": asdict(search)}
-            del settings["batch_size"]
             record.identity = {
                 **_identity(output, digests, text),
-                "search": settings,
+                "search": {key: of for key, of in asdict(search).items() if key != "batch_size"},
                 "precision": str(translator.precision).removeprefix("torch."),
                 "device": translator.device.type,
             }
             if (earlier := _earlier(directory, record.identity)) is None:
                 scores = scores or score_references(translator, sources, references[0], batch_size)
-                texts = _translate(translator, sources, references, search, record)
-                texts, counts = replace(texts, reference_scores=scores), None
+                texts = _translate(translator, (sources, references), search, record, scores)
+                counts = None
             else:
                 log.info("%s holds these translations already; scoring them again.", directory)
                 texts, counts = earlier.texts, earlier.counts
-                # Since then, run.json may have been lost, or the run may have been continued
-                # without a better checkpoint.
+                # Since then, run.json may have been lost, or the run continued in vain.
                 training = record.training or earlier.record.training
                 whole = {**(earlier.record.config or {}), "training": record.config["training"]}
                 record = replace(earlier.record, training=training, config=whole)
             record.maps = config.maps or record.maps
-            drawn = draw_maps(
-                translator, texts, lines - {one.line for one in texts.maps}, batch_size
-            )
-            texts = replace(texts, maps=sorted([*texts.maps, *drawn], key=lambda one: one.line))
+            missing = lines - {one.line for one in texts.maps}
+            maps = [*texts.maps, *draw_maps(translator, texts, missing, batch_size)]
+            texts = replace(texts, maps=sorted(maps, key=lambda one: one.line))
             evaluations.append(write_evaluation(directory, texts, scoring, record, counts))
             log.info("%s: BLEU %.2f", directory, evaluations[-1].overall.bleu or 0.0)
     return evaluations
@@ -150,12 +146,13 @@ def _model_record(
 
 def _translate(
     translator: Translator,
-    sources: list[str],
-    references: list[list[str]],
+    text: tuple[list[str], list[list[str]]],
     search: DecodingConfig,
     record: EvaluationRecord,
+    scores: ReferenceScores,
 ) -> Translations:
     """Translate a test set; ``record`` receives the speed, and the number of cut sources."""
+    sources, (first, *more) = text
     title = f"{record.name}: translating {record.test_set}, {search.name}"
     started = time.monotonic()
     found = translator.translate(sources, search, progress=title)
@@ -167,11 +164,12 @@ def _translate(
     totals = [one.log_probability for one in found]
     return Translations(
         sources,
-        references[0],
+        first,
         [one.text for one in found],
         [one.capped for one in found],
         [total if math.isfinite(total) else None for total in totals],
-        more_references=references[1:],
+        scores,
+        more_references=more,
     )
 
 
@@ -200,14 +198,10 @@ def _evaluate_external(config: EvaluateConfig) -> Evaluation:
 
 
 MARKS = {
-    "marks of subwords (@@ or ▁); join the pieces": re.compile("@@( |$)|▁"),
-    "spaces before its final full stop; detokenise it": re.compile(r"\s[.。]\s*$"),
-    "accents in characters of their own (NFD); bring both files to NFC": re.compile(
-        "[A-Za-z][\u0300-\u036f]"
-    ),
-    "characters that nobody sees, such as U+FEFF; remove them": re.compile(
-        "[\u00ad\u200b\u200e\u200f\u2060\ufeff]"
-    ),
+    "marks of subwords (@@ or ▁); join the pieces": "@@( |$)|▁",
+    "spaces before its final full stop; detokenise it": r"\s[.。]\s*$",
+    "accents in characters of their own (NFD); bring both files to NFC": "[A-Za-z][\u0300-\u036f]",
+    "characters that nobody sees; remove them": "[\u00ad\u200b\u200e\u200f\u2060\ufeff]",
 }
 """What a text has that is scored by mistake, in words -> its pattern."""
 
@@ -215,7 +209,7 @@ MARKS = {
 def _warn_of_marks(path: Path, lines: list[str], others: list[str]) -> None:
     """Warn if many lines of the file ``path`` have marks that the ``others`` do not have."""
     for what, pattern in MARKS.items():
-        here, there = (sum(map(bool, map(pattern.search, of))) for of in (lines, others))
+        here, there = (sum(bool(re.search(pattern, line)) for line in of) for of in (lines, others))
         if here > 0.1 * len(lines) and there < 0.1 * here:
             log.warning("%s: %d of %d lines have %s.", path, here, len(lines), what)
 
@@ -234,10 +228,7 @@ def _identity(output: Path, models: list[tuple[Path, str]], text: ParallelText) 
 
 
 def _earlier(directory: Path, identity: dict[str, Any]) -> Evaluation | None:
-    """The undamaged evaluation in a folder with this ``identity``; UserError if it has another one.
-
-    A file that was changed at the same path has made no other evaluation, but an old one.
-    """
+    """Undamaged evaluation of this ``identity``; one of other paths or settings is refused."""
     if not (directory / SCORES).exists():
         return None
     try:

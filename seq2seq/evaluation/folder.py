@@ -1,21 +1,17 @@
-"""An evaluation on disk: three text files a person can read side by side, and their scores.
+"""An evaluation on disk: text files that a person can read side by side, and their scores.
 
-sources.txt, references.txt, hypotheses.txt
-    one sentence per line, aligned; an empty hypothesis is an empty line. references-2.txt and so on
-    hold further references
+sources.txt, hypotheses.txt, references.txt, references-2.txt and so on
+    one sentence per line, aligned
 counts.npz
     counts of each sentence for each metric; they are made again if they do not fit
 sentences.json
-    ``capped`` and ``log_probabilities`` of each hypothesis, the model's ``reference_scores``, and
-    the attention ``maps`` of a few lines
+    what else :class:`Translations` has
 scores.json
-    scores by length, signatures and settings, the record of how the hypotheses were made, and
-    the SHA-256 of the files above, which are written first
+    scores by length, settings, record, and the SHA-256 of the other files, which are written first
 """
 
 import contextlib
 import io
-import zipfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -27,10 +23,8 @@ from jaxtyping import Int
 from seq2seq.config import DecodingConfig, EvaluationConfig, check
 from seq2seq.data.text import decode_lines
 from seq2seq.errors import UserError
-from seq2seq.evaluation import lengths
-from seq2seq.evaluation.lengths import ScoreRow
+from seq2seq.evaluation.lengths import ScoreRow, length_pools, score_rows
 from seq2seq.evaluation.scores import METRICS, source_lengths
-from seq2seq.evaluation.significance import Pool
 from seq2seq.evaluation.translations import Counts, Translations
 from seq2seq.files import file_digest, parse_object, write_json, write_whole
 from seq2seq.record import EvaluationRecord
@@ -39,7 +33,7 @@ TEXTS = ("sources.txt", "references.txt", "hypotheses.txt")
 COUNTS, SENTENCES, SCORES = "counts.npz", "sentences.json", "scores.json"
 FILES = (*TEXTS, COUNTS, SENTENCES)
 OTHERS = "references-{}.txt"
-DAMAGE = OSError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile
+DAMAGE = OSError, KeyError, TypeError, ValueError, AttributeError
 """Errors that reading an altered file may raise."""
 EXTERNAL = "given"
 """Value of ``search`` in the record of translations that came without a model."""
@@ -54,7 +48,6 @@ class Evaluation:
     counts: Counts
     settings: EvaluationConfig
     record: EvaluationRecord
-    """Record of how the hypotheses were made."""
 
     def __repr__(self) -> str:
         return f"Evaluation({self.directory}, {self.record.system}: {self.overall.summary})"
@@ -65,23 +58,14 @@ class Evaluation:
         return self.record.search == EXTERNAL
 
     @cached_property
-    def pools(self) -> dict[str, Pool]:
-        sizes = source_lengths(self.texts.sources, self.settings.unit)
-        return lengths.length_pools(sizes, self.settings)
-
-    @cached_property
     def rows(self) -> list[ScoreRow]:
         """Scores of each pool except those of ``lengths.ENDS``, without intervals."""
-        return lengths.score_rows([(self.texts, self.counts)], self.pools)
+        words = source_lengths(self.texts.sources, self.settings.unit)
+        return score_rows([(self.texts, self.counts)], length_pools(words, self.settings))
 
     @property
     def overall(self) -> ScoreRow:
         return self.rows[-1]
-
-    def rows_with_intervals(self) -> list[ScoreRow]:
-        """Return ``rows`` with bootstrap intervals of BLEU, as ``settings`` defines them."""
-        samples = lengths.bleu_samples(self.counts.bleu[None], self.pools)
-        return lengths.score_rows([(self.texts, self.counts)], self.pools, samples)
 
 
 def write_evaluation(
@@ -102,8 +86,7 @@ def write_evaluation(
     counts = Counts.of(texts, config, counts)
     evaluation = Evaluation(directory, texts, counts, config, record)
     directory.mkdir(parents=True, exist_ok=True)
-    sentences = asdict(texts)
-    arrays = io.BytesIO()
+    arrays, sentences = io.BytesIO(), asdict(texts)
     np.savez_compressed(arrays, allow_pickle=False, **counts.arrays)
     write_whole(directory / COUNTS, arrays.getvalue())
     columns = {name: sentences.pop(Path(name).stem) for name in TEXTS}
@@ -126,18 +109,16 @@ def write_evaluation(
 def find_evaluations(folders: Iterable[Path]) -> list[Path]:
     """Return evaluation folders; a run becomes the one that all runs have, by default search."""
     given = list(folders)
-    held = {
-        run: {path.parent.name for path in run.glob(f"evaluations/*/{SCORES}")} for run in given
-    }
-    names = set.intersection(*filter(None, held.values())) if any(held.values()) else set()
-    usual = sorted(name for name in names if name.endswith(f"-{DecodingConfig().name}"))
-    chosen = usual or sorted(names)
-    if len(chosen) != 1 and (runs := [run for run in given if held[run]]):
+    held = {f: {path.parent.name for path in f.glob(f"evaluations/*/{SCORES}")} for f in given}
+    runs = [folder for folder in given if held[folder]]
+    shared = sorted(set.intersection(*(held[run] for run in runs))) if runs else []
+    usual = [name for name in shared if name.endswith(f"-{DecodingConfig().name}")]
+    if runs and len(usual or shared) != 1:
         raise UserError(
             f"{runs[0]} is a run; name one of its evaluations, in the folder evaluations: "
-            f"{', '.join(sorted(names or held[runs[0]]))}."
+            f"{', '.join(shared or sorted(held[runs[0]]))}."
         )
-    return [path / "evaluations" / chosen[0] if held[path] else path for path in given]
+    return [f / "evaluations" / (usual or shared)[0] if held[f] else f for f in given]
 
 
 def read_evaluation(directory: Path) -> Evaluation:
@@ -160,10 +141,9 @@ def read_evaluation(directory: Path) -> Evaluation:
         counts = Counts.of(texts, settings, Counts(arrays, dict(content["signatures"])))
         record = check("record", content["record"], EvaluationRecord)
     except (*DAMAGE, UserError) as error:
-        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
         raise UserError(
-            f"{directory} is damaged or is no evaluation ({kind}{str(error).rstrip('.')}); restore "
-            "it, or delete the folder and evaluate again."
+            f"{directory} is damaged or is no evaluation ({str(error).rstrip('.')}); restore it, "
+            "or delete the folder and evaluate again."
         ) from None
     return Evaluation(directory, texts, counts, settings, record)
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -26,33 +26,26 @@ SCORES = *METRICS, "brevity_ratio", "unpenalised", "capped", "loss", "perplexity
 """Keys of :class:`ScoreRow`'s ``scores``."""
 ALL = "all"
 ENDS = SHORT, LONG = "short", "long"
-"""Labels of pools that are not buckets. The pools ``ENDS`` overlap with the buckets, and have no
-:class:`ScoreRow`."""
+"""Labels of pools that are not buckets; the pools ``ENDS`` have no :class:`ScoreRow`."""
 
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """The scores of a system on one pool of sentences, such as a bucket of source length.
-
-    Each score is an attribute, too, and None where it is missing, as all are without sentences.
-    """
+    """The scores of a system on one pool of sentences; each of ``scores`` is an attribute, too."""
 
     words: str
-    """Label of the sentences: their source length in the unit of the settings, such as ``11-20`` or
-    ``61+``; otherwise ``all``."""
+    """Source length of the sentences, such as ``11-20`` or ``61+``; otherwise ``all``."""
     sentences: int
     scores: dict[str, float | None] = field(default_factory=dict)
-    """Means over seeds of each of METRICS, on summed counts, and of these:
+    """Means over seeds, on summed counts, of METRICS and, each None where it is unknown, of
 
     - ``brevity_ratio``: hypothesis tokens / reference tokens
-    - ``unpenalised``: BLEU without its brevity penalty, which lowers BLEU if translations are short
-    - ``capped``: number of hypotheses cut at the search's length limit; None for a file's text
-    - ``loss``: negative log-likelihood of the references, their ends included, in nats per piece,
-      without pairs with a blank side; None if it is not finite, or for a file's text
+    - ``unpenalised``: BLEU without its brevity penalty
+    - ``capped``: number of hypotheses cut at the search's length limit
+    - ``loss``: negative log-likelihood of the references, their ends included, in nats per piece
     - ``perplexity``: exp(mean loss)"""
     bleu_low: float | None = None
     bleu_high: float | None = None
-    """Lower and upper end of the bootstrap interval; None if no interval was computed."""
     by_seed: list[float] = field(default_factory=list)
     """BLEU of each seed."""
 
@@ -79,16 +72,15 @@ class ScoreRow:
 def lines_by_length(sources: Sequence[str], config: EvaluationConfig, most: int) -> list[int]:
     """Choose at most ``most`` lines of each bucket, at even distances in the order of length.
 
-    Returns sorted line numbers, counted from 0, without blank lines. Only the sources decide, so
-    that all systems show the same lines.
+    Returns sorted line numbers, from 0, without blank lines; they depend on the sources alone.
     """
     lengths = source_lengths(sources, config.unit)
     chosen: list[int] = []
     for members in bucket_members(lengths, config.edges).values():
         lines = np.flatnonzero(members & (lengths > 0))
         by_length = lines[np.argsort(lengths[lines], kind="stable")]
-        parts = np.array_split(by_length, min(most, len(lines))) if len(lines) else []
-        chosen += [int(part[len(part) // 2]) for part in parts]
+        parts = np.array_split(by_length, most)
+        chosen += [int(part[len(part) // 2]) for part in parts if len(part)]
     return sorted(chosen)
 
 
@@ -125,10 +117,8 @@ def score_rows(
         return fmean(known) if len(known) == len(seeds) else None
 
     rows = []
-    for label, pool in pools.items():
-        chosen = np.flatnonzero(pool.members)
-        if label in ENDS:
-            continue
+    for label in (label for label in pools if label not in ENDS):
+        chosen = np.flatnonzero(pools[label].members)
         if not len(chosen):
             rows.append(ScoreRow(label, 0))
             continue
@@ -146,17 +136,16 @@ def score_rows(
             "loss": loss,
             "perplexity": None if loss is None else perplexity(loss),
         }
-        interval = Interval.of(samples[label]) if samples else None
-        ends = (interval.low, interval.high) if interval else (None, None)
-        rows.append(ScoreRow(label, len(chosen), scores, *ends, found["bleu"].tolist()))
+        row = ScoreRow(label, len(chosen), scores, by_seed=found["bleu"].tolist())
+        if samples:
+            interval = Interval.of(samples[label])
+            row = replace(row, bleu_low=interval.low, bleu_high=interval.high)
+        rows.append(row)
     return rows
 
 
 def reference_losses(scored: ReferenceScores) -> Float[np.ndarray, "N 2"]:
-    """Loss in nats and number of pieces of each reference.
-
-    Both are 0 for a pair whose source or reference is blank; a loss that is not finite is NaN.
-    """
+    """Loss in nats and number of pieces of each reference; both 0 if a side is blank."""
     pieces = np.array(scored.pieces)
     losses = -np.array(scored.log_probabilities, dtype=np.float64)  # None becomes NaN
     return np.stack([np.where(pieces > 0, losses, 0.0), pieces], axis=1)

@@ -1,7 +1,4 @@
-"""Forced decoding of references and hypotheses: their log-probabilities and attention maps.
-
-The negative log-likelihood per reference piece is the loss that training reports on its dev set.
-"""
+"""Forced decoding of references and hypotheses: their log-probabilities and attention maps."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -10,8 +7,7 @@ from seq2seq.decoding.hypothesis import attention_by_word
 from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
 
-READING = "reading known translations"
-"""Text before the progress bar on a terminal."""
+READING = "reading known translations"  # before the progress bar
 
 
 def score_references(
@@ -22,7 +18,7 @@ def score_references(
     pieces = [0] * len(sources)
     for forced in translator.force(sources, references, batch_size, READING):
         value = float(forced.log_probabilities.double().sum())
-        pieces[forced.line] = len(forced.target)
+        pieces[forced.line] = len(forced.log_probabilities)
         log_probabilities[forced.line] = value if math.isfinite(value) else None
     return ReferenceScores(log_probabilities, pieces)
 
@@ -30,10 +26,7 @@ def score_references(
 def draw_maps(
     translator: Translator, texts: Translations, lines: Iterable[int], batch_size: int
 ) -> list[AttentionMap]:
-    """Make attention maps of the translations of ``lines``; [] for a model without attention.
-
-    A line whose source or translation is blank has no map.
-    """
+    """Make attention maps of ``lines``, without blank ones; [] for a model without attention."""
     numbers = sorted(lines) if translator.model.attends else []
     sides = [[side[n] for n in numbers] for side in (texts.sources, texts.hypotheses)]
     sources, hypotheses = sides
@@ -42,8 +35,8 @@ def draw_maps(
     for forced in translator.force(sources, hypotheses, batch_size, READING):
         both = zip(tokenizers, sides, strict=True)
         pieces = [tokenizer.tokenize(side[forced.line]) for tokenizer, side in both]
-        words = attention_by_word(forced.weights[:-1], pieces, tokenizers)
-        weights = [[round(weight, 4) for weight in row] for row in words.weights.tolist()]
-        source = words.source[: words.weights.shape[1]]
-        maps.append(AttentionMap(numbers[forced.line], source, words.target, weights))
+        source, target, words = attention_by_word(forced.weights[:-1], pieces, tokenizers)
+        weights = [[round(weight, 4) for weight in row] for row in words.tolist()]
+        source = source[: words.shape[1]]
+        maps.append(AttentionMap(numbers[forced.line], source, target, weights))
     return maps

@@ -1,102 +1,82 @@
-"""Corpus BLEU and chrF from sums of counts per sentence; the scores equal sacreBLEU's.
+"""Corpus BLEU and chrF, equal to sacreBLEU's, from counts that are summed over sentences.
 
-Corpus BLEU (Papineni et al. 2002) is a function of ten counts summed over sentences. With the
-counts of each sentence, one sum gives the score of any subset or resample. Scores by length and
-significance tests use this.
+With the counts of each sentence, one sum gives the score of any subset or resample.
 """
 
 import math
-from collections import Counter
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.metrics.bleu import BLEUScore
+from sacrebleu.metrics.helpers import extract_all_char_ngrams
 
-from seq2seq.data.text import read_lines
 from seq2seq.errors import UserError
-
-if TYPE_CHECKING:
-    from seq2seq.data.preparation import PreparedData
-
-ORDER = 4
-"""Longest n-gram of BLEU. The columns of BLEU counts are hypothesis tokens, reference tokens,
-matched n-grams of 1 to 4 tokens, and hypothesis n-grams of 1 to 4 tokens."""
 
 
 def _bleu(tokenize: str | None, **options: Any) -> BLEU:
     """sacreBLEU's BLEU; ``tokenize=None`` is 13a. UserError if the tokenizer does not load."""
     try:
         return BLEU(tokenize=tokenize, **options)
-    except (Exception, SystemExit) as error:
-        fetch = f'run pip install "sacrebleu[{str(tokenize)[:2]}]"'
-        remedy = fetch if "mecab" in str(tokenize) else f"check the network ({error})"
+    except (Exception, SystemExit):
         raise UserError(
-            f"evaluation.tokenize={tokenize} cannot be loaded; {remedy}, or set "
-            "evaluation.tokenize=char."
+            f"evaluation.tokenize={tokenize} cannot be loaded; check the network, run pip install "
+            '"sacrebleu[ja,ko]" for Japanese or Korean, or set evaluation.tokenize=char.'
         ) from None
 
 
 def bleu_counts(
     hypotheses: Sequence[str], *references: Sequence[str], tokenize: str | None = None
 ) -> Int[np.ndarray, "N 10"]:
-    """Counts of each sentence for corpus BLEU; columns as in :data:`ORDER`.
-
-    N-grams may match any of several references; reference tokens are those of the reference closest
-    in length. ``tokenize`` names a tokenizer of sacreBLEU, see ``EvaluationConfig.tokenize``.
+    """Counts of each sentence for corpus BLEU: tokens of the hypothesis, and of the reference that
+    is closest in length; n-grams of 1 to 4 tokens that match any reference, and all of them.
     """
     found = _sentences(hypotheses, *references, tokenize=tokenize)
     return np.array([[of.sys_len, of.ref_len, *of.counts, *of.totals] for of in found])
 
 
 def bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
-    """Corpus BLEU (0 to 100) of each pool of sentences, from the sums of their counts.
+    """Corpus BLEU (0 to 100) of each pool, from sums of counts (Papineni et al. 2002).
 
     BLEU = min(1, exp(1 - r/h)) * (p1 p2 p3 p4)^(1/4), where r and h are the numbers of reference
     and hypothesis tokens, and pn is the precision of n-grams. Smoothing is sacreBLEU's default,
     ``exp``: of the orders n without a match, the k-th counts as 2^-k matches. BLEU is 0 if there is
     no match at all, or if no hypothesis has four tokens.
     """
-    matches, totals = sums[..., 2 : 2 + ORDER], sums[..., 2 + ORDER :]
+    matches, totals = sums[..., 2:6], sums[..., 6:]
     missed = matches == 0
     smoothed = np.where(missed, 0.5 ** np.cumsum(missed, axis=-1), matches)
     log_precisions = np.log(smoothed) - np.log(np.maximum(totals, 1))
     score = 100.0 * np.exp(_log_brevity_penalty(sums) + log_precisions.mean(axis=-1))
     defined = (totals > 0).all(axis=-1) & ~missed.all(axis=-1)
-    return np.asarray(np.where(defined, score, 0.0), dtype=np.float64)
+    return np.where(defined, score, 0.0)
 
 
 def _log_brevity_penalty(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
-    hypothesis, reference = sums[..., 0], sums[..., 1]
-    penalty = np.minimum(0.0, 1.0 - reference / np.maximum(hypothesis, 1))
-    return np.asarray(penalty, dtype=np.float64)
+    return np.asarray(np.minimum(0.0, 1.0 - sums[..., 1] / np.maximum(sums[..., 0], 1)))
 
 
 def brevity_ratio(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
     """Hypothesis tokens per reference token of each pool; 0 without reference tokens."""
-    ratio = np.where(sums[..., 1] > 0, sums[..., 0] / np.maximum(sums[..., 1], 1), 0.0)
-    return np.asarray(ratio, dtype=np.float64)
+    return np.where(sums[..., 1] > 0, sums[..., 0] / np.maximum(sums[..., 1], 1), 0.0)
 
 
 def unpenalised_bleu(sums: Num[np.ndarray, "*pools 10"]) -> Float[np.ndarray, "*pools"]:
     """BLEU without its brevity penalty: only the precision of the words that were written."""
     score = bleu(sums)
-    penalty = np.where(score > 0, np.exp(_log_brevity_penalty(sums)), 1.0)
-    return np.asarray(score / penalty, dtype=np.float64)
+    return np.asarray(score / np.where(score > 0, np.exp(_log_brevity_penalty(sums)), 1.0))
 
 
 def sentence_bleu(
     hypotheses: Sequence[str], *references: Sequence[str], tokenize: str | None = None
 ) -> Float[np.ndarray, "N"]:
-    """BLEU (0 to 100) of each sentence alone, to find good and bad examples.
-
-    Do not average these scores: unlike :func:`bleu`, they leave out the orders for which a short
-    sentence has no n-grams.
-    """
+    """BLEU of each sentence alone, without orders for which it is too short; not to be averaged."""
     return np.array([of.score for of in _sentences(hypotheses, *references, tokenize=tokenize)])
 
 
@@ -111,14 +91,13 @@ def _sentences(
 def chrf_counts(
     hypotheses: Sequence[str], *references: Sequence[str], **_: Any
 ) -> Int[np.ndarray, "N 18"]:
-    """Counts of each sentence for corpus chrF2 (Popović 2015).
+    """Counts of each sentence for corpus chrF2 (Popović 2015), with its best reference.
 
     Three columns for each n from 1 to 6: character n-grams of the hypothesis, of the reference, and
-    common to both. Spaces are left out. Of several references, the one that scores best counts.
+    common to both, without spaces.
     """
     rows = []
-    for lines in zip(hypotheses, *references, strict=True):
-        said, *meant = ("".join(line.split()) for line in lines)
+    for said, *meant in zip(hypotheses, *references, strict=True):
         ways = np.array([_ngram_counts(said, one) for one in meant])
         rows.append(ways[chrf(ways).argmax()])
     return np.array(rows)
@@ -126,16 +105,14 @@ def chrf_counts(
 
 def _ngram_counts(said: str, meant: str) -> list[int]:
     counts = []
-    for n in range(1, 7):
-        grams = ([line[i : i + n] for i in range(len(line) - n + 1)] for line in (said, meant))
-        ours, theirs = map(Counter, grams)
-        common = sum(min(count, theirs[one]) for one, count in ours.items() if one in theirs)
-        counts += [ours.total() if theirs else 0, theirs.total(), common]
+    grams = extract_all_char_ngrams(said, 6), extract_all_char_ngrams(meant, 6)
+    for ours, theirs in zip(*grams, strict=True):
+        counts += [ours.total() if theirs else 0, theirs.total(), (ours & theirs).total()]
     return counts
 
 
 def chrf(sums: Num[np.ndarray, "*pools 18"]) -> Float[np.ndarray, "*pools"]:
-    """Corpus chrF2 (0 to 100) of each pool of sentences, from the sums of :func:`chrf_counts`.
+    """Corpus chrF2 (0 to 100) of each pool, from sums of :func:`chrf_counts`.
 
     chrF2 = 5 P R / (4 P + R), where P and R are the means of precision and recall over n, of those
     n for which both texts have n-grams.
@@ -148,7 +125,7 @@ def chrf(sums: Num[np.ndarray, "*pools 18"]) -> Float[np.ndarray, "*pools"]:
         for of in (ours, theirs)
     )
     weighted = np.where(precision + recall > 0, 4 * precision + recall, 1.0)
-    return np.asarray(100 * (5 * precision * recall / weighted), dtype=np.float64)
+    return np.asarray(100 * (5 * precision * recall / weighted))
 
 
 @dataclass(frozen=True)
@@ -186,27 +163,15 @@ def signatures(tokenize: str | None = None, references: int = 1) -> dict[str, st
     return found
 
 
-def ceiling(data: "PreparedData", tokenize: str | None) -> str:
-    """Text with the BLEU of the dev references that were cut into pieces and joined again."""
-    meant = list(read_lines(data.corpus.valid.target))
-    joined = [data.target.decode(data.target.encode(line)) for line in meant]
-    score = bleu(bleu_counts(joined, meant, tokenize=tokenize).sum(axis=0))
-    return f"valid: the references, cut into these pieces and joined again, have {score:.2f} BLEU"
-
-
 def perplexity(loss: float) -> float | None:
     """exp(loss); None if it overflows a 64-bit float."""
-    try:
-        return math.exp(loss)
-    except OverflowError:
-        return None
+    return math.exp(loss) if loss < math.log(sys.float_info.max) else None
 
 
 def bucket_labels(edges: Sequence[int]) -> list[str]:
     """Name the buckets that end at ``edges``: [10, 20] makes 1-10, 11-20 and 21+."""
-    starts = [1, *(edge + 1 for edge in edges)]
-    closed = [f"{start}-{end}" for start, end in zip(starts, edges, strict=False)]
-    return [*closed, f"{starts[-1]}+"]
+    closed = [f"{before + 1}-{end}" for before, end in pairwise([0, *edges])]
+    return [*closed, f"{edges[-1] + 1}+"]
 
 
 def source_lengths(sources: Sequence[str], unit: str = "words") -> Int[np.ndarray, "N"]:
@@ -218,9 +183,6 @@ def source_lengths(sources: Sequence[str], unit: str = "words") -> Int[np.ndarra
 def bucket_members(
     lengths: Int[np.ndarray, "N"], edges: Sequence[int]
 ) -> dict[str, Bool[np.ndarray, "N"]]:
-    """Mask of the sentences of each bucket, by label; each sentence is in exactly one bucket.
-
-    An empty source (length 0) is in the first bucket, so that the buckets add up to the test set.
-    """
+    """Mask of the sentences of each bucket, by label; empty sources are in the first."""
     number = np.searchsorted(np.asarray(edges), lengths, side="left")
     return {label: number == index for index, label in enumerate(bucket_labels(edges))}

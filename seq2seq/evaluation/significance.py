@@ -1,12 +1,11 @@
 """Intervals from a bootstrap over sentences and seeds, and paired tests of BLEU.
 
-A statistic is a function of columns summed over the sentences of a pool, such as the counts of
-:func:`seq2seq.evaluation.scores.bleu_counts`. For a system trained with K seeds, the columns are
-stacked to [K N C], and the value of a statistic is the mean over seeds.
+A statistic is a function of columns summed over the sentences of a pool, such as the counts for
+BLEU. For a system with K seeds, the columns are stacked to [K N C], and its value is the mean.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -29,8 +28,7 @@ Resamples of two systems are paired."""
 class Pool:
     """Sentences of a test set that are scored together, with resamples of them.
 
-    A resample draws sentences, the same ones for each system. If there are several seeds, it also
-    draws seeds, because another training would give other scores.
+    A resample draws the same sentences for each system, and seeds where there are several.
     """
 
     members: Bool[np.ndarray, "N"]
@@ -38,6 +36,8 @@ class Pool:
     """Number of the pool's random stream. Stream 0 draws the same resamples as sacreBLEU."""
     resamples: int
     seed: int
+    _streams: dict[int, int] = field(default_factory=dict)
+    """Number of seeds -> number of the random stream that draws this number."""
 
     @property
     def sentences(self) -> int:
@@ -52,11 +52,6 @@ class Pool:
             sentences = generator.integers(len(counts), size=len(counts))
             counts += np.bincount(sentences, minlength=len(counts)).astype(np.uint8)
         return drawn
-
-    @cached_property
-    def _streams(self) -> dict[int, int]:
-        """Number of seeds -> number of the random stream that draws this number."""
-        return {}
 
     def estimate(
         self,
@@ -102,26 +97,22 @@ class Interval:
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """A system against a baseline on the same sentences."""
+    """BLEU of a system minus that of a baseline on the same sentences, with two p-values."""
 
     gap: Interval
-    """BLEU of the system minus BLEU of the baseline."""
     p_bootstrap: float
-    """p-value of the paired bootstrap (Koehn 2004), see :func:`compare_paired`."""
+    """Paired bootstrap (Koehn 2004)."""
     p_randomization: float
-    """p-value of the two-sided paired approximate randomisation (Riezler & Maxwell 2005)."""
+    """Two-sided paired approximate randomisation (Riezler & Maxwell 2005)."""
 
 
 @dataclass(frozen=True)
 class DifferenceInDifferences:
-    """Gain of a system over its baseline on long sentences, minus its gain on short ones."""
+    """Gap in BLEU on long sources minus that on short ones, see ``EvaluationConfig.ends``."""
 
     difference: Interval
-    """``long`` minus ``short``."""
     long: Interval
-    """System minus baseline, in corpus BLEU over the long sources of ``EvaluationConfig.ends``."""
     short: Interval
-    """System minus baseline, in corpus BLEU over the short sources."""
     long_sentences: int
     short_sentences: int
     by_seed: dict[str, float]
@@ -178,30 +169,29 @@ def p_value(statistic: Samples) -> float:
 
 
 def difference_in_differences(
-    ends: tuple[Pool, Pool],
-    gaps: tuple[Samples, Samples],
+    short: tuple[Pool, Samples],
+    long: tuple[Pool, Samples],
     baseline: Mapping[int | None, Int[np.ndarray, "N 10"]],
     system: Mapping[int | None, Int[np.ndarray, "N 10"]],
 ) -> DifferenceInDifferences:
     """Compute how much more a system gains on long sources than on short ones.
 
-    ``ends`` are the pools of the short and of the long sources, with the ``gaps`` in BLEU;
-    ``baseline`` and ``system`` are seed -> counts of sentences.
+    ``short`` and ``long`` have the sources and the gap; the others are seed -> counts.
     """
-    (short, long), by_seed = gaps, {}
+    by_seed = {}
     for seed in (seed for seed in system if seed in baseline and seed is not None):
         sums = [
             [counts[seed][pool.members].sum(axis=0) for counts in (baseline, system)]
-            for pool in ends
+            for pool, _ in (short, long)
         ]
         before, after = np.diff(bleu(np.array(sums)))[:, 0]
         by_seed[str(seed)] = float(after - before)
     return DifferenceInDifferences(
-        difference=Interval.of(long - short),
-        long=Interval.of(long),
-        short=Interval.of(short),
-        long_sentences=ends[1].sentences,
-        short_sentences=ends[0].sentences,
+        difference=Interval.of(long[1] - short[1]),
+        long=Interval.of(long[1]),
+        short=Interval.of(short[1]),
+        long_sentences=long[0].sentences,
+        short_sentences=short[0].sentences,
         by_seed=by_seed,
     )
 
@@ -209,11 +199,10 @@ def difference_in_differences(
 def half_length(
     lengths: Sequence[float], scores: Float[np.ndarray, "B R"], whole: Float[np.ndarray, "*N R"]
 ) -> Samples:
-    """Source length, in the unit of ``lengths``, at which a score is half of ``whole``.
+    """Source length at which a score is half of ``whole``, linear between two buckets.
 
-    ``lengths`` are the mean lengths of buckets, from short to long; the ratio of ``scores`` to
-    ``whole`` is interpolated linearly between two buckets. The half-length is infinite if the ratio
-    never falls below half, and 0 if it begins below half.
+    ``lengths`` are the mean lengths of buckets, from short to long. The half-length is infinite if
+    the ratio never falls below half, and 0 if it begins below half.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = np.nan_to_num(scores / whole)

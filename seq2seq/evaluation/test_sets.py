@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sacrebleu.utils import DATASETS, SACREBLEU_DIR, get_reference_files, get_source_file
 
-from seq2seq.config import CorpusConfig, EvaluateConfig, FilesCorpus, Multi30kCorpus, nearest
+from seq2seq.config import CorpusConfig, EvaluateConfig, FilesCorpus, Multi30kCorpus, require_choice
 from seq2seq.data.corpora import load_test_sets
 from seq2seq.data.text import ParallelText, find_texts
 from seq2seq.errors import UserError
@@ -20,14 +20,12 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
         text = given_text(config)
         return {text.source.name: text}
     tests, chosen = dict[str, ParallelText](), dict[str, ParallelText]()
-    pair = f"{corpus.source}-{corpus.target}"
+    pair, wanted = f"{corpus.source}-{corpus.target}", config.test_sets
     public = [name for name, one in DATASETS.items() if pair in one.langpairs]
-    wanted = config.test_sets
     if wanted is None or not {*wanted} <= {*public}:
-        if config.directory is not None:
-            corpus = _moved(corpus, config.directory)
-        tests = load_test_sets(corpus, Path(config.data))
-    for name in list(tests) if wanted is None else wanted:
+        moved = corpus if config.directory is None else _moved(corpus, config.directory)
+        tests = load_test_sets(moved, Path(config.data))
+    for name in tests if wanted is None else wanted:
         text = tests[name] if name in tests else _fetch(name, pair, [*tests, *public])
         chosen[name.replace("/", "_")] = text
     return {**chosen, **find_test_texts(config.test_texts, corpus)}
@@ -52,11 +50,7 @@ def _moved(corpus: CorpusConfig, directory: str) -> CorpusConfig:
 
 def _fetch(name: str, pair: str, known: list[str]) -> ParallelText:
     """Find or download a test set of sacreBLEU."""
-    if name not in DATASETS or name not in known:
-        raise UserError(
-            f"test_sets={name} is no test set of the corpus, nor of sacreBLEU for {pair}; "
-            f"valid, nearest first: {nearest(name, known)}."
-        )
+    require_choice("test_sets", name, known)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings of tarfile in some Pythons
@@ -71,16 +65,13 @@ def _fetch(name: str, pair: str, known: list[str]) -> ParallelText:
 
 
 def find_test_texts(paths: Mapping[str, str], corpus: CorpusConfig) -> dict[str, ParallelText]:
-    """Find the two files of each text, in the languages of ``corpus``; plain, .gz or .xz.
-
-    ``paths`` is name -> path without the language: ``texts/news`` for texts/news.en and .fr.
-    """
+    """Find the two files of each text in ``paths``: name -> path without the languages."""
     texts = {}
     for name, path in paths.items():
         if not name or name != Path(name).name or name.startswith("test"):
             raise UserError(
                 f"test_texts.{name} is not allowed as a name; use a word without slashes that does "
-                "not begin with test (the corpus's own test sets have such names)."
+                "not begin with test, as names of the corpus's own test sets do."
             )
         found = find_texts(Path(path).parent, (corpus.source, corpus.target))
         if Path(path).name not in found:

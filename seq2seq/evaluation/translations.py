@@ -17,7 +17,7 @@ class ReferenceScores(Stored):
     log_probabilities: list[float | None]
     """In nats, of each reference with its end; None if not finite, or if a side is blank."""
     pieces: list[Natural]
-    """Number of pieces of each reference, its end included; 0 if source or reference is blank."""
+    """Number of pieces of each reference with its end; 0 if a side is blank."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,12 @@ class Translations:
         """Raise ValueError if the columns differ in length, or a map has a wrong line or shape."""
         columns: list[Any] = [self.hypotheses, *self.all_references]
         columns += [column for column in (self.capped, self.log_probabilities) if column]
-        if self.reference_scores is not None:
-            columns += vars(self.reference_scores).values()
+        columns += vars(self.reference_scores).values() if self.reference_scores else []
         if any(len(column) != len(self) for column in columns):
             raise ValueError("the numbers of lines differ")
         for one in self.maps:
-            width = {len(one.source)} if one.hypothesis else set()
-            shape = len(one.weights), {len(row) for row in one.weights}
-            if not 0 <= one.line < len(self) or shape != (len(one.hypothesis), width):
+            wrong = {len(row) for row in one.weights} - {len(one.source)}
+            if wrong or len(one.weights) != len(one.hypothesis) or not 0 <= one.line < len(self):
                 raise ValueError(f"the map of line {one.line} does not fit this text")
 
     @property

@@ -1,6 +1,5 @@
 """The LSTM that writes the target; it attends before each step (Bahdanau) or after it (Luong).
 
-The readout of a step is the input of the softmax layer. This file defines the model.
 :mod:`seq2seq.model.fast` computes the same numbers faster, by default.
 """
 
@@ -12,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from seq2seq.config import ModelConfig
-from seq2seq.model.attention import Attention
+from seq2seq.model.attention import build_attention
 from seq2seq.model.encoder import Attended, Source
 from seq2seq.model.layers import Dropout, Projection, lstm_cell, matmul_dtype
 
@@ -57,23 +56,23 @@ class Decoder(nn.Module, ABC):
     """A language model of the target that consults the source for each word."""
 
     attends_first: bool
-    """Whether a step attends before its LSTM. Then the LSTM also reads the context, and the readout
-    the word."""
+    """Whether the LSTM of a step reads its context; then the readout also reads the word."""
     fast = False
     """Whether this is the equivalent in :mod:`seq2seq.model.fast`."""
 
-    def __init__(
-        self, model: ModelConfig, attention: Attention, summary_size: int, context_size: int
-    ) -> None:
+    def __init__(self, model: ModelConfig, annotation_size: int, summary_size: int) -> None:
         super().__init__()
         config, word_size = model.decoder, model.embedding_dim
         hidden, gates = config.hidden_size, 4 * config.hidden_size
         self.layers, self.readout_kind = config.layers, config.readout
         self.feed_size = word_size if config.input_feeding else 0
         self.word_scale = 1 / model.embedding_scale  # undoes the scale, in query and readout
-        self.attention = attention
-        if self.attends_first and attention.needs_query and config.query == "state_and_word":
-            attention.word_query = nn.Linear(word_size, hidden, bias=False)
+        self.attention = build_attention(model.attention, hidden, annotation_size)
+        if self.attends_first and self.attention.needs_query and config.query == "state_and_word":
+            self.attention.word_query = nn.Linear(word_size, hidden, bias=False)
+        if self.attention.replaces_summary:
+            summary_size = annotation_size
+        context_size = summary_size if self.attention.reads_summary else annotation_size
         self.initial = Projection(summary_size, 2 * self.layers * hidden)
         self.input_gates = nn.Linear(word_size, gates)
         entering = context_size if self.attends_first else self.feed_size
@@ -140,10 +139,7 @@ class Decoder(nn.Module, ABC):
     def lstm(
         self, word: TargetInputs, entering: Float[Tensor, "R X"], state: DecoderState
     ) -> tuple[Float[Tensor, "L R H"], Float[Tensor, "L R H"]]:
-        """Take one step; return hidden and cell state of every layer.
-
-        The lowest layer also reads ``entering``: the context or, in Luong's order, the input feed.
-        """
+        """Hidden and cell state of every layer; the lowest reads the word and ``entering``."""
         product = self.state_gates(torch.cat([entering, state.hidden[0]], dim=1))
         layers = [self.cell(state.cell[0], product, word.gates)]
         for layer, gates in enumerate(self.upper_gates, start=1):
@@ -159,7 +155,7 @@ class Decoder(nn.Module, ABC):
         context: Float[Tensor, "*N M"],
         embedded: Float[Tensor, "*N E"],
     ) -> Float[Tensor, "*N E"]:
-        """Input of the softmax layer. In Luong's order, it does not depend on the word."""
+        """Input of the softmax layer; in Luong's order without the word."""
         word = [embedded * self.word_scale] if self.attends_first else []
         # Cast before joining: this halves the bytes to write and to keep for the backward pass.
         dtype = matmul_dtype(hidden.device, hidden.dtype)
@@ -203,10 +199,9 @@ class LuongDecoder(Decoder):
         c_t = attend(s_t), \quad
         \tilde h_t = readout(s_t, c_t)
 
-    The attentional state :math:`\tilde h_t` has the width of an embedding, as the softmax layer may
-    be the target embedding. The LSTM reads :math:`\tilde h_{t-1}`, after dropout, only with input
-    feeding (section 3.3); the first step reads zeros. Without input feeding, the states do not
-    depend on the attention. With several layers, :math:`\tilde h_{t-1}` enters the lowest one, and
+    The attentional state :math:`\tilde h_t` has the width of an embedding, as in Bahdanau's order.
+    Only with input feeding (section 3.3), the LSTM reads :math:`\tilde h_{t-1}`, after dropout; the
+    first step reads zeros. With several layers, :math:`\tilde h_{t-1}` enters the lowest one, and
     the query comes from the top one.
     """
 

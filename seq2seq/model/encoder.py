@@ -4,8 +4,7 @@ Shape letters, here and in the whole package: B batch, S source length, T target
 E embedding and readout width, H decoder hidden size, M annotation width (encoder hidden size x
 directions), F width of the summary (M, or M x encoder layers), A attention width, V vocabulary,
 L decoder layers, G the four gates (4 x hidden size), P width of an attention's state.
-The decoder has R = N x W rows: N sentences, each with W hypotheses in adjacent rows. In training
-W = 1 and R = N = B.
+The decoder has R = N x W rows: N sentences with W hypotheses each; in training, W = 1 and N = B.
 """
 
 from contextlib import nullcontext
@@ -103,8 +102,7 @@ class Encoder(nn.Module):
                 states.append(_read(self.forwards[layer], entering))
                 ends.append(states[-1][rows, lengths - 1])
             if self.backwards:
-                reversed_input = entering.gather(1, flip.expand_as(entering))
-                read = _read(self.backwards[layer], reversed_input)
+                read = _read(self.backwards[layer], entering.gather(1, flip.expand_as(entering)))
                 states.append(read.gather(1, flip.expand_as(read)))
                 ends.append(states[-1][:, 0])
             annotations = torch.cat(states, dim=2)

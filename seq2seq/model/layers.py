@@ -66,10 +66,9 @@ class Output(nn.Linear):
 
 
 class Dropout(nn.Module):
-    """Dropout (Srivastava et al. 2014) with 16 random bits per element on a CPU.
+    """Dropout (Srivastava et al. 2014) that draws 16 bits per element on a CPU, to be faster.
 
-    PyTorch's draws more, and so is slower. The share is rounded to a multiple of 2^-16; the scale
-    of the other elements fits.
+    The share is rounded to a multiple of 2^-16, and the scale of the other elements fits.
     """
 
     def __init__(self, share: float) -> None:

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seq2seq.config import ModelConfig
-from seq2seq.model.attention import build_attention
 from seq2seq.model.decoder import BahdanauDecoder, Decoder, DecoderState, LuongDecoder
 from seq2seq.model.encoder import Encoder, Source, cpu_lstm_supports_bfloat16
 from seq2seq.model.fast import EQUIVALENTS
@@ -35,6 +34,9 @@ class TranslationModel(nn.Module):
     def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
         super().__init__()
         width, scale = config.embedding_dim, config.embedding_scale
+        kind: type[Decoder] = LuongDecoder if config.decoder.order == "luong" else BahdanauDecoder
+        if config.decoder.recurrence == "fast":
+            kind = EQUIVALENTS[kind]
         # One number is drawn, whatever the kind of attention. So systems with the same seed start
         # alike (see initialization.py) and have equal dropout afterwards.
         seed = int(torch.randint(1 << 62, (), device="cpu"))
@@ -43,7 +45,7 @@ class TranslationModel(nn.Module):
             self.target_embedding = Embedding(target_size, width, scale)
             self.dropout = Dropout(config.embedding_dropout)
             self.encoder = Encoder(width, config.encoder, config.dropout)
-            self.decoder = build_decoder(config, self.encoder)
+            self.decoder = kind(config, self.encoder.annotation_size, self.encoder.summary_size)
             self.output = Output(width, target_size)
             if not self.output.weight.is_meta:  # on "meta", only shapes are needed
                 torch.default_generator.manual_seed(seed)
@@ -111,15 +113,3 @@ class TranslationModel(nn.Module):
         counts = {part: sum(p.numel() for p in weights) for part, weights in parts.items()}
         total = sum(p.numel() for p in self.parameters())
         return {**counts, "output": total - sum(counts.values()), "total": total}
-
-
-def build_decoder(config: ModelConfig, encoder: Encoder) -> Decoder:
-    """Build the decoder, with its attention."""
-    memory, summary = encoder.annotation_size, encoder.summary_size
-    attention = build_attention(config.attention, config.decoder.hidden_size, memory)
-    if attention.replaces_summary:
-        summary = memory
-    kind: type[Decoder] = LuongDecoder if config.decoder.order == "luong" else BahdanauDecoder
-    if config.decoder.recurrence == "fast":
-        kind = EQUIVALENTS[kind]
-    return kind(config, attention, summary, summary if attention.reads_summary else memory)

@@ -1,5 +1,6 @@
 """The stage ``compare``: evaluation folders in; table, figures, page and numbers out."""
 
+import contextlib
 import logging
 import math
 import re
@@ -13,19 +14,15 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from seq2seq.config import CompareConfig, require_choice, shown_names
-from seq2seq.drawing import render
+from seq2seq.drawing import render, styles
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.folder import COUNTS, SCORES, find_evaluations, read_evaluation
 from seq2seq.files import parse_object, write_json, write_whole
 from seq2seq.report import tables
-from seq2seq.report.attention_figure import attention_figure
-from seq2seq.report.findings import conclusion
-from seq2seq.report.learning_curves import learning_curves
-from seq2seq.report.length_figure import length_figure
-from seq2seq.report.live.contents import comparison_page
+from seq2seq.report.figures import attention_figure, learning_curves, length_figure
+from seq2seq.report.live import live_page
 from seq2seq.report.page import render_page
-from seq2seq.report.sentences import examples
 from seq2seq.report.training_runs import TrainingRun, training_notes, training_runs, training_table
 
 log = logging.getLogger(__name__)
@@ -42,8 +39,46 @@ def compare(config: CompareConfig) -> Comparison:
             f"output={output} holds an evaluation, whose scores would be lost; set "
             "output=ANOTHER_FOLDER."
         )
-    if not config.evaluations:
-        raise UserError("evaluations is empty; set evaluations=[first/folder,second/folder].")
+    comparison = _compared(config)
+    runs = training_runs(comparison)
+    found = [
+        tables.bleu_table(comparison),
+        tables.growth_table(comparison),
+        *tables.gap_tables(comparison),
+        tables.half_length_table(comparison),
+        *tables.detail_tables(comparison),
+        training_table(runs),
+    ]
+    filled = [table for table in found if table.rows]
+    remarks = [*tables.notes(comparison), *training_notes(comparison, runs)]
+    files: dict[str, bytes] = {}
+    pictures: dict[str, bytes] = {}
+    for name, (title, lay_out) in _figures(comparison, runs).items():
+        forms = render(lay_out, forms=("svg", "pdf"))
+        files |= {f"{name}.{form}": image for form, image in forms.items()}
+        if name != "figure":  # the page draws it itself
+            pictures[title] = forms["svg"]
+    if live := live_page(comparison):
+        files["live.html"] = live
+    files["page.html"] = render_page(comparison, pictures, filled, remarks, bool(live))
+    files["table.md"] = _markdown(comparison, filled, remarks).encode()
+    files["table.tex"] = filled[0].latex().encode()
+    files["table.csv"] = tables.score_csv(comparison).encode()
+
+    output.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        earlier = parse_object((output / SCORES).read_bytes())["files"]
+        for name in {Path(name).name for name in earlier} - files.keys():
+            (output / name).unlink(missing_ok=True)
+    for name, content in files.items():
+        write_whole(output / name, content)
+    write_json(output / SCORES, {**_numbers(comparison), "files": sorted(files)})
+    log.info("Wrote table, figures, page and numbers to %s", output)
+    return comparison
+
+
+def _compared(config: CompareConfig) -> Comparison:
+    """Read the evaluations, name them by their labels, and compare them."""
     folders = [
         path
         for name in config.evaluations
@@ -53,78 +88,42 @@ def compare(config: CompareConfig) -> Comparison:
     names = shown_names(dict.fromkeys(e.record.system for e in evaluations), config.labels)
     for name in config.labels:
         require_choice("labels", name, names)
-    for record in (evaluation.record for evaluation in evaluations):
-        record.system = names[record.system]
+    for evaluation in evaluations:
+        evaluation.record.system = names[evaluation.record.system]
     baseline = config.baseline and names.get(config.baseline, config.baseline)
     baselines = {names.get(a, a): names.get(b, b) for a, b in config.baselines.items()}
-    comparison = compare_systems(evaluations, baseline, config.evaluation, baselines)
-    runs, result = training_runs(comparison), conclusion(comparison)
-    figures = _figures(comparison, runs)
-    made = [
-        tables.bleu_table(comparison),
-        *([tables.growth_table(comparison)] if comparison.gaps else []),
-        *tables.gap_tables(comparison),
-        *tables.half_length_table(comparison),
-        *tables.detail_tables(comparison),
-        *([training_table(runs)] if runs else []),
-    ]
-    remarks = [*tables.notes(comparison), *training_notes(comparison, runs)]
-    markdown = "\n".join(
-        [
-            f"# {result}\n",
-            f"{tables.title(comparison)}.\n",
-            f"![{result}](figure.svg)\n",
-            *(table.markdown() for table in made),
-            *(f"- {note}" for note in remarks),
-            "",
-        ]
-    ).replace("<", "&lt;")  # names of systems may come from a stranger's evaluation
-    pictures = {title: forms["svg"] for title, forms in list(figures.values())[1:]}
-    live = comparison_page(comparison)
-    shown = comparison, pictures, made, remarks, examples(comparison)
-    page = render_page(*shown, live is not None)
-
-    output.mkdir(parents=True, exist_ok=True)
-    files = {
-        f"{name}.{form}": f for name, (_, forms) in figures.items() for form, f in forms.items()
-    }
-    files |= {"table.md": markdown.encode(), "table.tex": made[0].latex().encode()}
-    files |= {"table.csv": tables.score_csv(comparison).encode(), "page.html": page}
-    files |= {"live.html": live} if live else {}
-    for name in _earlier_files(output / SCORES) - files.keys():
-        (output / name).unlink(missing_ok=True)
-    for name, content in files.items():
-        write_whole(output / name, content)
-    write_json(
-        output / SCORES, {**_numbers(comparison), "conclusion": result, "files": sorted(files)}
-    )
-    log.info("Wrote table, figures, page and numbers to %s", output)
-    return comparison
+    return compare_systems(evaluations, baseline, config.evaluation, baselines)
 
 
 def _figures(
     comparison: Comparison, runs: Sequence[TrainingRun]
-) -> dict[str, tuple[str, dict[str, bytes]]]:
-    """Return file name -> title and images of each figure that has data."""
-    drawn: dict[str, tuple[str, Callable[[], Figure | None]]] = {}
-    drawn["figure"] = "BLEU by source length", partial(length_figure, comparison)
-    for system, (colour, *_) in zip(comparison.systems, comparison.looks, strict=True):
-        if system.first.texts.maps:
-            name = re.sub(r"[^\w.+-]", "_", system.name)
-            while f"attention-{name}" in drawn:
-                name += "_"
-            maps = partial(attention_figure, system, colour)
-            drawn[f"attention-{name}"] = f"Attention maps: {system.name}", maps
-    drawn["curves"] = "Learning curves", partial(learning_curves, runs)
-    return {
-        name: (title, forms)
-        for name, (title, lay_out) in drawn.items()
-        if (forms := render(lay_out, forms=("svg", "pdf")))
+) -> dict[str, tuple[str, Callable[[], Figure]]]:
+    """File name -> title and drawing of each figure that has data."""
+    found: dict[str, tuple[str, Callable[[], Figure]]] = {
+        "figure": ("BLEU by source length", partial(length_figure, comparison))
     }
+    for system, style in zip(comparison.systems, styles(comparison.configs), strict=True):
+        if system.first.texts.maps:
+            name = "attention-" + re.sub(r"[^\w.+-]", "_", system.name)
+            while name in found:
+                name += "_"
+            draw = partial(attention_figure, system, style.color)
+            found[name] = f"Attention maps: {system.name}", draw
+    if any(run.validations for run in runs):
+        found["curves"] = "Learning curves", partial(learning_curves, runs)
+    return found
+
+
+def _markdown(comparison: Comparison, found: Sequence[tables.Table], remarks: Sequence[str]) -> str:
+    result = tables.conclusion(comparison)
+    lines = [f"# {result}\n", f"{tables.title(comparison)}.\n", f"![{result}](figure.svg)\n"]
+    lines += [table.markdown() for table in found] + [f"- {note}" for note in remarks]
+    # Names of systems may come from a stranger's evaluation.
+    return "\n".join([*lines, ""]).replace("<", "&lt;")
 
 
 def _numbers(comparison: Comparison) -> dict[str, Any]:
-    """Scores, gaps and settings of a comparison, as JSON."""
+    """Scores, gaps and settings of a comparison, as JSON, which has no infinity."""
     return {
         "corpus": comparison.corpus,
         "test_set": comparison.test_set,
@@ -136,7 +135,11 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
                 "seeds": system.seeds,
                 "evaluations": [str(evaluation.directory) for evaluation in system.evaluations],
                 "rows": [row.as_json() for row in system.rows],
-                "half_length": system.half_length and _finite(asdict(system.half_length)),
+                "half_length": system.half_length
+                and {
+                    end: value if math.isfinite(value) else None
+                    for end, value in asdict(system.half_length).items()
+                },
             }
             for system in comparison.systems
         ],
@@ -144,17 +147,5 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
         "config_differences": comparison.config_differences,
         "signatures": comparison.signatures,
         "settings": asdict(comparison.settings),
+        "conclusion": tables.conclusion(comparison),
     }
-
-
-def _finite(numbers: dict[str, float]) -> dict[str, float | None]:
-    """Replace infinity by None, as JSON has no infinity."""
-    return {key: None if math.isinf(value) else value for key, value in numbers.items()}
-
-
-def _earlier_files(scores: Path) -> set[str]:
-    """Names of the files that an earlier comparison wrote into the folder."""
-    try:
-        return {Path(name).name for name in parse_object(scores.read_bytes())["files"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()

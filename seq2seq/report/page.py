@@ -5,32 +5,33 @@ import contextlib
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
 
 import seq2seq
 from seq2seq.decoding.translator import Translator
-from seq2seq.drawing import render
+from seq2seq.drawing import DARK, render, styles
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.references import draw_maps
+from seq2seq.evaluation.scores import sentence_bleu, source_lengths
 from seq2seq.evaluation.translations import AttentionMap
-from seq2seq.looks import DARK
-from seq2seq.report.findings import conclusion
-from seq2seq.report.length_figure import length_figure
-from seq2seq.report.live.contents import evaluated_checkpoint
-from seq2seq.report.sentences import Example, longest_bucket, runs_of_words
-from seq2seq.report.tables import Table, heading, score_text, with_interval
+from seq2seq.report.figures import length_figure
+from seq2seq.report.live import evaluated_checkpoint
+from seq2seq.report.tables import Table, conclusion, heading, score_text, with_interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
-MOST_WEIGHTS = 500_000
-"""Maximum number of attention weights in a page; they add less than 0.5 MB."""
+EACH = 3
+"""Maximum number of sentences of a bucket that are shown for the same reason."""
 
 
 def render_page(
@@ -38,79 +39,151 @@ def render_page(
     figures: Mapping[str, bytes],
     tables: Sequence[Table],
     notes: Sequence[str],
-    sentences: Sequence[Example],
     live: bool = False,
 ) -> bytes:
-    """Render the page; equal content makes equal bytes.
+    """Render the page; equal content makes equal bytes. With ``live``, it links to live.html.
 
-    ``figures`` are title -> SVG, besides BLEU by length, which the page draws itself; ``notes`` are
-    Markdown. With ``live``, the page links to live.html in the same folder.
+    ``figures`` are title -> SVG, besides BLEU by length, which the page draws itself.
     """
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
-    functions = (conclusion, heading, score_text, runs_of_words, with_interval)
-    environment.globals["lang"] = partial(_lang, comparison)
-    environment.globals |= {function.__name__: function for function in functions}
+    languages: dict[str, str] = {}
+    for evaluation in comparison.evaluations:
+        languages = evaluation.record.languages | languages
+    charts = {}
+    for width in ("wide", "narrow"):  # no two elements of the page have the same id
+        chart = partial(length_figure, comparison, width == "narrow", bare=True)
+        svg = render(chart, f"{width}-")["svg"].decode()
+        charts[width] = svg[svg.index("<svg") :]
+    buckets, sentences = comparison.systems[0].buckets, examples(comparison)
+    opening = next((row for row in reversed(buckets) if not row.few), buckets[-1])
+    names = [system.name for system in comparison.systems]
+    compared = [name for gap in comparison.gaps[:1] for name in (gap.baseline, gap.system)]
     html = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
-        charts={"wide": _chart(comparison, False), "narrow": _chart(comparison, True)},
-        colours=[(colour, DARK[colour]) for colour, *_ in comparison.looks],
+        charts=charts,
+        colours=[(style.color, DARK[style.color]) for style in styles(comparison.configs)],
         comparison=comparison,
+        conclusion=conclusion(comparison),
         figures={title: _base64(svg) for title, svg in figures.items()},
+        heading=heading(comparison),
+        languages=languages,
         live=live,
         maps=_packed_maps(comparison, [sentence.line - 1 for sentence in sentences]),
         gaps={gap.system: gap for gap in comparison.gaps},
         notes=notes,
-        opening=longest_bucket(comparison).words,
-        pair=_pair(comparison),
+        opening=opening.words,
+        pair=[names.index(name) for name in compared] or [0],
+        runs_of_words=runs_of_words,
+        score_text=score_text,
         sentences=sentences,
         tables=tables,
         target_unit="characters" if comparison.unspaced else "words",
         unit=comparison.settings.unit,
         version=seq2seq.__version__,
+        with_interval=with_interval,
     )
     # A lone surrogate in a damaged text must not stop the page.
     return html.encode("utf-8", "replace")
 
 
-def _lang(comparison: Comparison, side: str) -> Markup:
-    """Attribute such as ``lang="de"`` for text of a side; empty if no record names a language."""
-    for evaluation in comparison.evaluations:
-        if language := evaluation.record.languages.get(side):
-            return Markup(' lang="{}"').format(language)
-    return Markup("")
+@dataclass(frozen=True)
+class Example:
+    """A sentence with its translations by the first seed of each system."""
+
+    line: int
+    """Line of the test set, from 1."""
+    bucket: str
+    length: int
+    reason: str
+    median: bool
+    """Whether this is the median of its bucket."""
+    source: str
+    references: list[str]
+    hypotheses: list[tuple[str, str, float]]
+    """(system, translation, BLEU of this sentence alone) of each system."""
 
 
-def _chart(comparison: Comparison, narrow: bool) -> str:
-    """Draw BLEU by length as SVG, with ids that no other part of the page has."""
-    figure = partial(length_figure, comparison, narrow, bare=True)
-    svg = render(figure, "narrow-" if narrow else "wide-")["svg"].decode()
-    return svg[svg.index("<svg") :]
+def examples(comparison: Comparison) -> list[Example]:
+    """Choose sentences of every bucket, short ones first.
+
+    A few are chosen by the sources alone, the others by sentence BLEU: where the first system with
+    a baseline gains most over it, where it loses most, and the (lower) median. Without a baseline,
+    these are the best, worst and median sentences of the first system.
+    """
+    texts, settings = comparison.systems[0].first.texts, comparison.settings
+    said = {system.name: system.first.texts.hypotheses for system in comparison.systems}
+    scores = {
+        name: sentence_bleu(of_system, *texts.all_references, tokenize=settings.tokenize)
+        for name, of_system in said.items()
+    }
+    most, least, measure = "one of the best", "one of the worst", "sentence BLEU"
+    value = scores[comparison.systems[0].name]
+    if comparison.gaps:
+        gap = comparison.gaps[0]
+        value = scores[gap.system] - scores[gap.baseline]
+        most, least = f"one where {gap.system} gains most", f"one where {gap.system} loses most"
+        measure = f"sentence BLEU, {gap.system} minus {gap.baseline}"
+    blind = lines_by_length(texts.sources, settings, EACH)
+    lengths = source_lengths(texts.sources, settings.unit)
+    chosen = []
+    for row, members in zip(comparison.systems[0].buckets, comparison.members, strict=True):
+        if not row.sentences:
+            continue
+        order = sorted(np.flatnonzero(members).tolist(), key=lambda line: (value[line], line))
+        median, half = order[(len(order) - 1) // 2], len(order) // 2
+        worst, best = order[: min(EACH, half)], order[max(half, len(order) - EACH) :]
+        if comparison.gaps:
+            worst = [line for line in worst if value[line] < 0]
+            best = [line for line in best if value[line] > 0]
+        rules = {
+            "a sample by its source alone": [line for line in blind if members[line]],
+            most: best,
+            least: worst,
+            f"the median of {measure}": [median],
+        }
+        shown = {line for lines in rules.values() for line in lines}
+        for line in sorted(shown, key=lambda line: (lengths[line], line)):
+            reasons = " and ".join(rule for rule, lines in rules.items() if line in lines)
+            chosen.append(
+                Example(
+                    line=line + 1,
+                    bucket=row.words,
+                    length=int(lengths[line]),
+                    reason=f"{reasons}, among {row.sentences:,} sentences of {row.words} "
+                    f"{settings.unit}",
+                    median=line == median,
+                    source=texts.sources[line],
+                    references=[reference[line] for reference in texts.all_references],
+                    hypotheses=[(s, said[s][line], float(scores[s][line])) for s in said],
+                )
+            )
+    return chosen
 
 
-def _pair(comparison: Comparison) -> list[int]:
-    """Indices of the systems whose sentences are compared: those of the first gap, or only 0."""
-    names = [system.name for system in comparison.systems]
-    first = comparison.gaps[:1]
-    return [names.index(name) for gap in first for name in (gap.baseline, gap.system)] or [0]
+def runs_of_words(
+    references: Sequence[str], hypothesis: str, unit: str = "words"
+) -> list[tuple[list[str], list[str]]]:
+    """Split the hypothesis into runs of words, each paired with a run of the closest reference.
+
+    Both are equal where the hypothesis is right; one is empty where words are missing or added.
+    """
+    texts = [text.split() for text in (hypothesis, *references)]
+    written, *meanings = texts if unit == "words" else [[*"".join(words)] for words in texts]
+    match = partial(SequenceMatcher, None, written, autojunk=False)
+    meant = max(meanings, key=lambda one: match(one).ratio())
+    return [(written[i:j], meant[k:m]) for _, i, j, k, m in match(meant).get_opcodes()]
 
 
 def _packed_maps(comparison: Comparison, lines: Sequence[int]) -> str:
-    """Pack the attention maps of ``lines`` as deflated JSON in base64; "" if there are none.
-
-    For each line (from 1) and each index of a system, the JSON has the words of the source, the
-    words of the translation, and the weights in hundredths. When the maps reach ``MOST_WEIGHTS``
-    weights, the remaining maps are left out.
-    """
+    """Pack maps as deflated JSON in base64: line (from 1) -> system -> words, words, hundredths."""
     by_line: dict[int, dict[int, list[Any]]] = {}
-    known, weights = [_maps_of(system.first, {*lines}) for system in comparison.systems], 0
+    known = [_maps_of(system.first, {*lines}) for system in comparison.systems]
     for line, (place, maps) in product(lines, enumerate(known)):
         drawn = maps.get(line)
         if drawn and drawn.source and drawn.hypothesis:
-            weights += len(drawn.source) * len(drawn.hypothesis)
-            if weights <= MOST_WEIGHTS:
-                rows = [[round(100 * weight) for weight in row] for row in drawn.weights]
-                by_line.setdefault(line + 1, {})[place] = [drawn.source, drawn.hypothesis, rows]
+            rows = [[round(100 * weight) for weight in row] for row in drawn.weights]
+            by_line.setdefault(line + 1, {})[place] = [drawn.source, drawn.hypothesis, rows]
     text = json.dumps(by_line, separators=(",", ":"))
     return _base64(zlib.compress(text.encode(), 9)) if by_line else ""
 
@@ -121,7 +194,7 @@ def _maps_of(evaluation: Evaluation, lines: set[int]) -> dict[int, AttentionMap]
     maps = {drawn.line: drawn for drawn in texts.maps}
     with contextlib.suppress(UserError):
         if maps and (missing := lines - maps.keys()):
-            translator = Translator(evaluated_checkpoint(evaluation), precision="fp32")
+            translator = Translator.load(evaluated_checkpoint(evaluation), precision="fp32")
             translator.as_written = True
             maps |= {drawn.line: drawn for drawn in draw_maps(translator, texts, missing, 32)}
     return maps

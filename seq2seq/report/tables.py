@@ -1,4 +1,4 @@
-"""Tables of scores and gaps, and the format of numbers in reports."""
+"""A comparison in tables and in one sentence, and the format of numbers in reports."""
 
 import csv
 import io
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from seq2seq.evaluation.comparison import Comparison
+from seq2seq.evaluation.comparison import Comparison, Gap, compare_systems
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.scores import METRICS
@@ -48,40 +48,49 @@ class Table:
 
     def latex(self) -> str:
         """Format the table as a LaTeX ``tabular`` that needs no package."""
-        lines = [
+        header, *rows = (
             " & ".join(cell.translate(LATEX) for cell in row) + r" \\"
             for row in (self.columns, *self.rows)
-        ]
-        lines[:1] = [r"\hline", lines[0], r"\hline"]
-        begin = rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}"
-        return "\n".join([begin, *lines, r"\hline", r"\end{tabular}", ""])
+        )
+        begin, rule = rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}", r"\hline"
+        return "\n".join([begin, rule, header, rule, *rows, rule, r"\end{tabular}", ""])
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Format a Markdown table, padded so that columns line up in plain text, too."""
-    cells = [[escaped(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(2, *(len(row[column]) for row in cells)) for column in range(len(header))]
+    cells = [
+        [cell.replace("\\|", "|").replace("|", "\\|").replace("\n", " ") for cell in row]
+        for row in (header, *rows)
+    ]
+    widths = [max(2, *map(len, column)) for column in zip(*cells, strict=True)]
     rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-
-    def line(row: Sequence[str]) -> str:
-        padded = [row[0].ljust(widths[0])]
-        padded += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        return "| " + " | ".join(padded) + " |\n"
-
-    return "".join(line(row) for row in (cells[0], rule, *cells[1:]))
+    lines = ""
+    for first, *others in (cells[0], rule, *cells[1:]):
+        padded = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        lines += "| " + " | ".join([first.ljust(widths[0]), *padded]) + " |\n"
+    return lines
 
 
-def escaped(text: str) -> str:
-    """Escape text so that it cannot end its cell early."""
-    return text.replace("\\|", "|").replace("|", "\\|").replace("\n", " ")
+def by_length(
+    caption: str, unit: str, rows: Sequence[ScoreRow], columns: Iterable[Sequence[str]]
+) -> Table:
+    """Table with a line for each of ``rows`` that has sentences; a column begins with its name."""
+    labels = [f"source {unit}", *(row.words + f" {DAGGER}" * row.few for row in rows)]
+    header, *lines = zip(labels, *columns, strict=True)
+    shown = [list(line) for line, row in zip(lines, rows, strict=True) if row.sentences]
+    return Table(caption, list(header), shown)
+
+
+def counts(rows: Sequence[ScoreRow]) -> list[str]:
+    """Column of the numbers of sentences."""
+    return ["n", *(f"{row.sentences:,}" for row in rows)]
 
 
 def heading(comparison: Comparison) -> str:
     """Corpus, test set and search of a comparison, such as ``grammar · test · beam5``.
 
-    A part that differs between evaluations is left out. If the corpus is the user's own files, the
-    experiment's name and the languages replace it: ``my_text · en to de · test · beam5``. If all
-    checkpoints are of one epoch of ``training.keep_epochs``, its name follows: ``epoch-2``.
+    Parts that differ between evaluations are left out. The user's own files have the name of their
+    experiment and their languages: ``my_text · en to de``. An epoch that was kept is named last.
     """
     parts = [comparison.corpus, comparison.test_set, comparison.search]
     if comparison.corpus == "files":
@@ -100,38 +109,63 @@ def title(comparison: Comparison) -> str:
 
 def evaluation_table(evaluation: Evaluation) -> Table:
     """Table of one evaluation by source length; columns without values are left out."""
-    rows = [row for row in evaluation.rows_with_intervals() if row.sentences]
-    columns = {
-        f"source {evaluation.settings.unit}": [row_label(row) for row in rows],
-        "n": [f"{row.sentences:,}" for row in rows],
-        "BLEU": [score_text(row) for row in rows],
+    alone = compare_systems([evaluation], None, evaluation.settings).systems[0]
+    rows = [row for row in alone.rows if row.sentences]
+    columns = [counts(rows), ["BLEU", *map(score_text, rows)]]
+    shown = {
+        **{key: (metric.name, metric.digits) for key, metric in METRICS.items() if key != "bleu"},
+        "brevity_ratio": ("brevity", 2),
+        "capped": ("hit the cap", 0),
+        "loss": ("loss", 3),
+        "perplexity": ("perplexity", 2),
     }
-    shown = {key: (metric.name, metric.digits) for key, metric in METRICS.items() if key != "bleu"}
-    shown |= {"brevity_ratio": ("brevity", 2), "capped": ("hit the cap", 0), "loss": ("loss", 3)}
-    for key, (name, digits) in {**shown, "perplexity": ("perplexity", 2)}.items():
-        values = [row.scores[key] for row in rows]
+    for key, (name, digits) in shown.items():
+        values = [row.scores.get(key) for row in rows]
         if any(value is not None for value in values):
-            columns[name] = [or_dash(value, digits) for value in values]
-    share = percent(evaluation.settings.confidence)
-    caption = f"{evaluation.directory}, {share} bootstrap intervals"
-    return Table(caption, list(columns), [list(row) for row in zip(*columns.values(), strict=True)])
+            columns.append([name, *(or_dash(value, digits) for value in values)])
+    caption = f"{evaluation.directory}, {evaluation.settings.confidence:.0%} bootstrap intervals"
+    return by_length(caption, evaluation.settings.unit, rows, columns)
 
 
 def bleu_table(comparison: Comparison) -> Table:
     """Table of BLEU by source length, with the gaps to the baselines if there are at most two."""
-    gaps = comparison.gaps if len(comparison.gaps) <= MOST_GAPS else []
-    header = [f"source {comparison.settings.unit}", "n"]
-    header += [system.name for system in comparison.systems]
-    for gap in gaps:
-        header += [f"gap {gap.system}", "p bootstrap", "p randomisation"]
-    rows = []
-    for index, row in _rows(comparison):
-        cells = [row_label(row), f"{row.sentences:,}"]
-        cells += [score_text(system.rows[index]) for system in comparison.systems]
-        for gap in gaps:
-            cells += gap_cells(gap.rows[index], comparison.settings.bootstrap)
-        rows.append(cells)
-    return Table("BLEU by source length", header, rows)
+    systems, settings = comparison.systems, comparison.settings
+    columns = [counts(systems[0].rows)]
+    columns += [[system.name, *map(score_text, system.rows)] for system in systems]
+    if len(comparison.gaps) <= MOST_GAPS:
+        for gap in comparison.gaps:
+            columns += _gap_columns(gap, f"gap {gap.system}", settings.bootstrap)
+    return by_length("BLEU by source length", settings.unit, systems[0].rows, columns)
+
+
+def gap_tables(comparison: Comparison) -> list[Table]:
+    """Tables of the gaps that :func:`bleu_table` leaves out, one table per gap."""
+    rows, settings = comparison.systems[0].rows, comparison.settings
+    tables = []
+    for gap in comparison.gaps if len(comparison.gaps) > MOST_GAPS else ():
+        caption = f"BLEU of {gap.system} minus that of {gap.baseline}"
+        columns = _gap_columns(gap, "gap", settings.bootstrap)
+        tables.append(by_length(caption, settings.unit, rows, columns))
+    return tables
+
+
+def _gap_columns(gap: Gap, name: str, trials: int) -> list[list[str]]:
+    cells = [gap_cells(paired, trials) for paired in gap.rows]
+    names = [name, "p bootstrap", "p randomisation"]
+    return [list(column) for column in zip(names, *cells, strict=True)]
+
+
+def detail_tables(comparison: Comparison) -> list[Table]:
+    """Return a table by source length for each score in DETAILS with a value other than 0."""
+    systems, tables = comparison.systems, []
+    for key, (caption, digits) in DETAILS.items():
+        if any(row.scores.get(key) for system in systems for row in system.rows):
+            columns = [
+                [system.name, *(or_dash(row.scores.get(key), digits) for row in system.rows)]
+                for system in systems
+            ]
+            tables.append(by_length(caption, comparison.settings.unit, systems[0].rows, columns))
+    return tables
 
 
 def score_csv(comparison: Comparison) -> str:
@@ -140,48 +174,13 @@ def score_csv(comparison: Comparison) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["system", f"source {comparison.settings.unit}", "n", "BLEU", "low", "high"])
     for system in comparison.systems:
-        for row in (row for row in system.rows if row.sentences):
-            scores = row.bleu, row.bleu_low, row.bleu_high
-            # A spreadsheet would compute a name that begins like a formula.
-            name = "'" * system.name.startswith(tuple("=+-@\t\r")) + system.name
-            writer.writerow([name, row.words, row.sentences, *scores])
+        # A spreadsheet would compute a name that begins like a formula.
+        name = "'" * system.name.startswith(tuple("=+-@\t\r")) + system.name
+        for row in system.rows:
+            if row.sentences:
+                scores = row.bleu, row.bleu_low, row.bleu_high
+                writer.writerow([name, row.words, row.sentences, *scores])
     return text.getvalue()
-
-
-def summary_rows(comparison: Comparison) -> list[list[str]]:
-    """BLEU of each system and the first two gaps to baselines, as rows of text.
-
-    A header comes first, then a row for each bucket that has sentences, then one for all sentences.
-    """
-    gaps = comparison.gaps[:MOST_GAPS]
-    header = [comparison.settings.unit, "n", *(system.name for system in comparison.systems)]
-    header += [f"{gap.system} - {gap.baseline}" if len(gaps) > 1 else "gap" for gap in gaps]
-    rows = [
-        [row_label(row), f"{row.sentences:,}"]
-        + [or_dash(system.rows[index].bleu, 1) for system in comparison.systems]
-        + [gap_cells(gap.rows[index], comparison.settings.bootstrap)[0] for gap in gaps]
-        for index, row in _rows(comparison)
-    ]
-    return [header, *rows]
-
-
-def _rows(comparison: Comparison) -> list[tuple[int, ScoreRow]]:
-    """Index and row of each row that has sentences."""
-    return [(i, row) for i, row in enumerate(comparison.systems[0].rows) if row.sentences]
-
-
-def gap_tables(comparison: Comparison) -> list[Table]:
-    """Tables of the gaps that :func:`bleu_table` leaves out, one table per gap."""
-    trials = comparison.settings.bootstrap
-    return [
-        Table(
-            f"BLEU of {gap.system} minus that of {gap.baseline}",
-            [f"source {comparison.settings.unit}", "gap", "p bootstrap", "p randomisation"],
-            [[row_label(row), *gap_cells(gap.rows[i], trials)] for i, row in _rows(comparison)],
-        )
-        for gap in comparison.gaps
-        if len(comparison.gaps) > MOST_GAPS
-    ]
 
 
 def growth_table(comparison: Comparison) -> Table:
@@ -196,36 +195,19 @@ def growth_table(comparison: Comparison) -> Table:
         if growth := gap.difference_in_differences:
             few = growth.short_sentences < FEW, growth.long_sentences < FEW
             found = growth.short, growth.long, growth.difference
-            cells[4:7] = [
-                with_interval(of) + f" {DAGGER}" * mark
-                for of, mark in zip(found, (*few, any(few)), strict=True)
-            ]
+            marked = zip(found, (*few, any(few)), strict=True)
+            cells[4:7] = [with_interval(of) + f" {DAGGER}" * mark for of, mark in marked]
             if len(seeds := growth.by_seed.values()) > 1:
                 cells[7] = f"{signed(min(seeds))} to {signed(max(seeds))}"
         rows.append(cells)
     return Table("Does the gap grow with source length?", header, rows)
 
 
-def detail_tables(comparison: Comparison) -> list[Table]:
-    """Return a table by source length for each score in DETAILS with a value other than 0."""
-    tables = []
-    for field, (caption, digits) in DETAILS.items():
-        values = [[row.scores.get(field) for row in s.rows] for s in comparison.systems]
-        if any(value for of_system in values for value in of_system):
-            rows = [
-                [row_label(row), *(or_dash(of_system[index], digits) for of_system in values)]
-                for index, row in _rows(comparison)
-            ]
-            header = [system.name for system in comparison.systems]
-            tables.append(Table(caption, [f"source {comparison.settings.unit}", *header], rows))
-    return tables
-
-
-def half_length_table(comparison: Comparison) -> list[Table]:
-    """Table of the half-length of each system; [] if there are none."""
+def half_length_table(comparison: Comparison) -> Table:
+    """Table of the half-length of each system that has one."""
     header = ["system", f"half-length in {comparison.settings.unit}, BLEU"]
     rows = [[s.name, interval_text(s.half_length)] for s in comparison.systems if s.half_length]
-    return [Table("How far does it reach?", header, rows)] if rows else []
+    return Table("How far does it reach?", header, rows)
 
 
 def gap_cells(paired: PairedComparison | None, trials: int) -> list[str]:
@@ -234,11 +216,6 @@ def gap_cells(paired: PairedComparison | None, trials: int) -> list[str]:
         return ["–"] * 3
     tests = paired.p_bootstrap, paired.p_randomization
     return [with_interval(paired.gap), *(p_text(p, trials) for p in tests)]
-
-
-def row_label(row: ScoreRow) -> str:
-    """Label of a row, with a mark if its sentences are few."""
-    return f"{row.words} {DAGGER}" if row.few else row.words
 
 
 def score_text(row: ScoreRow) -> str:
@@ -255,7 +232,7 @@ def notes(comparison: Comparison) -> list[str]:
     """Notes, in Markdown: how to read the tables, how the systems differ, how they are scored."""
     settings, systems = comparison.settings, comparison.systems
     remarks = [
-        f"Brackets: {percent(settings.confidence)} bootstrap intervals over sentences, and over "
+        f"Brackets: {settings.confidence:.0%} bootstrap intervals over sentences, and over "
         f"seeds where there are several ({settings.bootstrap:,} resamples). Parentheses: lowest "
         "and highest seed. Of the two p-values read that of randomisation, which holds for few "
         "sentences, too; neither is corrected for the number of rows. Half-length: source length "
@@ -280,12 +257,52 @@ def notes(comparison: Comparison) -> list[str]:
     return [*remarks, "; ".join(scores) + "."]
 
 
+def conclusion(comparison: Comparison) -> str:
+    """Result as one sentence: of one gap, its growth with source length; else the best system.
+
+    If short or long sentences are too few, the gap over all sentences takes the place of growth.
+    """
+    systems = comparison.systems
+    if len(comparison.gaps) != 1:
+        best = max(systems, key=lambda system: system.overall.bleu or 0.0)
+        rank = f", best of {len(systems)} systems" if len(systems) > 1 else ""
+        few = f" ({comparison.sentences} sentences are too few)" * best.overall.few
+        return f"{best.name}: {best.overall.bleu:.1f} BLEU{rank}{few}."
+    (gap,) = comparison.gaps
+    growth = gap.difference_in_differences
+    if growth is None or growth.few:
+        return _overall(comparison, gap)
+    (short, long), found = comparison.settings.ends, growth.difference
+    change = "no significant change with length"
+    if not found.low <= 0 <= found.high:
+        side = "more" if found.value > 0 else "less"
+        change = f"{signed(abs(found.value))[1:]} {side} on long sentences"
+    return (
+        f"{gap.system} minus {gap.baseline} is {signed(growth.long.value)} BLEU above {long} "
+        f"{comparison.settings.unit} and {signed(growth.short.value)} up to {short}: {change}"
+        f"{_within(comparison, found)}."
+    )
+
+
+def _overall(comparison: Comparison, gap: Gap) -> str:
+    """Sentence on the gap over all sentences; it also needs the randomisation test to agree."""
+    paired = gap.rows[-1]
+    if paired is None or comparison.sentences < FEW:
+        return f"{gap.system}: fewer than {FEW} sentences, too few to conclude."
+    interval, highest_p = _within(comparison, paired.gap), 1 - comparison.settings.confidence
+    if paired.gap.low <= 0 <= paired.gap.high or paired.p_randomization > highest_p:
+        return f"{gap.system} and {gap.baseline}: no significant difference{interval}."
+    side = "higher" if paired.gap.low > 0 else "lower"
+    size = signed(abs(paired.gap.value))[1:]
+    return f"{gap.system} scores {size} BLEU {side} than {gap.baseline}{interval}."
+
+
+def _within(comparison: Comparison, interval: Interval) -> str:
+    share = comparison.settings.confidence
+    return f" ({share:.0%} interval {signed(interval.low)} to {signed(interval.high)})"
+
+
 # -- format of numbers: rounding never changes what a number says ---------------------------------
-
-
-def percent(share: float) -> str:
-    """Format a share with all its digits: ``95%``, ``99.9%``."""
-    return f"{100 * share:g}%"
 
 
 def signed(value: float, digits: int = 1) -> str:
@@ -312,15 +329,12 @@ def interval_text(interval: Interval, digits: int = 1) -> str:
 
 
 def p_text(p: float, trials: int) -> str:
-    """Format a p-value; the smallest one that the trials allow is rounded up, with ``≤``.
-
-    Below 0.0005, three decimals would read as 0, so one significant digit is shown.
-    """
-    if p >= 1.5 / (trials + 1):
-        return f"{p:.3f}" if p >= 0.0005 else f"{p:.1g}"
-    digits = 3 if p >= 0.0005 else -math.floor(math.log10(p))
-    least = math.ceil(round(p * 10**digits, 6)) / 10**digits
-    return f"≤ {least:.3f}" if p >= 0.0005 else f"≤ {least:.1g}"
+    """Format a p-value; the smallest one that the trials allow is rounded up, with ``≤``."""
+    digits = 3 if p >= 0.0005 else -math.floor(math.log10(p))  # three would read as 0
+    smallest = p < 1.5 / (trials + 1)
+    if smallest:
+        p = math.ceil(round(p * 10**digits, 6)) / 10**digits
+    return "≤ " * smallest + (f"{p:.3f}" if digits == 3 else f"{p:.1g}")
 
 
 def or_dash(value: float | None, digits: int) -> str:

@@ -1,10 +1,9 @@
 """Gradients of batches; on a GPU, from recorded CUDA graphs.
 
-A GPU computes the small operations of a recurrent model faster than Python can start them. A CUDA
-graph is a recorded list of such operations, which one call starts. They read and write the arrays
-of the recording, so each shape of batch needs its own recording, and batches are padded to few
-shapes. A shape is recorded when it occurs for the second time: the first time, the libraries
-compile code and reserve memory, which a recording must not contain.
+A CUDA graph is a recorded list of operations, which one call starts: Python alone starts the small
+operations of a recurrent model more slowly than a GPU computes them. A graph works on the arrays of
+its recording, so batches are padded to few shapes. A shape is recorded when it occurs for the
+second time: the first time, libraries compile code and reserve memory, which no graph may contain.
 """
 
 from dataclasses import dataclass

@@ -37,10 +37,9 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
 def clipped_step(
     optimizer: torch.optim.Optimizer, limit: float, loss: Float[Tensor, ""]
 ) -> tuple[Float[Tensor, ""], Bool[Tensor, ""]]:
-    """Make one step with the gradient clipped to the norm ``limit`` (0: no limit).
+    """Make one step with the gradient clipped to the norm ``limit`` (Pascanu et al. 2013; 0: none).
 
-    Returns the norm before clipping (Pascanu et al. 2013), and whether the step was made. If
-    ``loss`` or the gradient is not finite, nothing changes.
+    Returns the norm before, and whether the step was made: loss and gradient must be finite.
     """
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     norm = torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
@@ -63,8 +62,8 @@ def clipped_step(
 def learning_rate(config: OptimizerConfig, update: int, updates: int) -> float:
     """Return the learning rate of ``update`` (from 1): a warm-up, then the schedule's decay.
 
-    It is learning_rate * min(1, u / w) * decay. Here u is ``update`` and w is warmup_updates (at
-    least 1). The decay of each schedule is:
+    It is learning_rate * min(1, u / w) * decay, where u is ``update``, w is warmup_updates (at
+    least 1), and decay is:
 
     - constant, average: 1
     - linear: min(1, (n + 1 - u) / (n + 1 - w)), where n is ``updates``, their number in all

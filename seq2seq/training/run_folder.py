@@ -48,8 +48,7 @@ def identity(config: dict[str, Any]) -> dict[str, Any]:
 def reason_to_end(training: TrainingConfig, progress: Progress) -> str | None:
     """Return the limit that a training has reached, in words; None if it has reached none."""
     if progress.stale >= training.patience:
-        metric = training.early_stopping_metric
-        return f"no better dev {metric} in {progress.stale} validations"
+        return f"no better dev {training.early_stopping_metric} in {progress.stale} validations"
     if progress.epoch >= training.max_epochs:
         return f"max_epochs={training.max_epochs}"
     if training.max_updates is not None and progress.update >= training.max_updates:
@@ -76,19 +75,14 @@ class RunFolder:
         if not path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             self.write_config()
-        was, now = identity(read_object(path, REMEDY)), identity(asdict(self.config))
-        if changed := [key for key in now if was.get(key) != now[key]]:
-            before = shlex.join(f"{key}={shown(was.get(key))}" for key in changed)
+        was = {**identity(read_object(path, REMEDY)), **self.record().data_sha256}
+        now = {**identity(asdict(self.config)), **hashes}
+        if changed := [key for key in was if key in now and was[key] != now[key]]:
+            before = shlex.join(f"{key}={shown(was[key])}" for key in changed)
             raise UserError(
-                f"{self.path} holds a run of another config; {REMEDY}; to continue that run, run "
-                f"the same command with {before}."
+                f"{self.path} holds a run with {before}; continue it with the same settings and "
+                f"text, or {REMEDY}."
             )
-        for name, digest in self.record().data_sha256.items():
-            if hashes.get(name) != digest:
-                raise UserError(
-                    f"{self.path} was trained on another text: {name} has changed since; restore "
-                    f"it, {REMEDY}."
-                )
 
     def lock(self) -> AbstractContextManager[None]:
         """Context that locks the folder; refuse one in which another process trains."""
@@ -113,7 +107,7 @@ class RunFolder:
 
     @property
     def best_metric(self) -> float | None:
-        """Best value of training.early_stopping_metric so far; Hydra sweepers optimise it."""
+        """Best value of training.early_stopping_metric so far."""
         return self.record().progress.best_metric
 
     @property
@@ -162,14 +156,11 @@ def load_parent(config: TrainConfig) -> Checkpoint:
     where = str(config.training.init_from)
     parent = load_checkpoint(Path(where), torch.device("cpu"))
     mine, its = (flatten(asdict(of)) for of in (config, parent.config))
-    differ = {k: its.get(k) for k, v in mine.items() if INHERITED.match(k) and v != its.get(k)}
-    if differ:
-        # A system sets its kind of attention, which is also the name of a system.
-        names = {"model.attention.kind": "system"}
-        remedy = " ".join(f"{names.get(key, key)}={shown(value)}" for key, value in differ.items())
+    if differ := [k for k in mine if INHERITED.match(k) and mine[k] != its.get(k)]:
+        has = shlex.join(f"{key}={shown(its.get(key))}" for key in differ)
         raise UserError(
-            f"{', '.join(differ)} contradict training.init_from={where}; set {remedy}, or name the "
-            "run of each system: 'training.init_from=outputs/NAME/${system}/seed-${seed}'."
+            f"training.init_from={where} has {has}; set the same, or name the run of each system: "
+            "'training.init_from=outputs/NAME/${system}/seed-${seed}'."
         )
     return parent
 

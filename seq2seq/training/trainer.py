@@ -22,10 +22,9 @@ from seq2seq.checkpoint import (
     save_checkpoint,
 )
 from seq2seq.config import TrainConfig, flatten
+from seq2seq.data import encoding, splits
 from seq2seq.data.batching import BatchPlan, collate
-from seq2seq.data.encoding import save_array
 from seq2seq.data.preparation import PreparedData, advise, left_out, prepare
-from seq2seq.data.splits import LEARNED
 from seq2seq.device import (
     choose_device,
     choose_precision,
@@ -81,10 +80,7 @@ def train_run(config: TrainConfig) -> RunFolder:
 
 
 class Trainer:
-    """Trains one system into a run folder; resumes an interrupted training.
-
-    Several processes make each update together; only the first process writes files.
-    """
+    """Trains one system into a run folder, in one or several processes; the first one writes."""
 
     def __init__(
         self, config: TrainConfig, data: PreparedData, group: ProcessGroup = SINGLE
@@ -353,7 +349,7 @@ class Trainer:
         if self.group.is_first:
             self.folder.write_config()
             self.folder.restore_best()
-            save_array(self.folder.path / LEARNED, self.data.learned)
+            encoding.save_array(self.folder.path / splits.LEARNED, self.data.learned)
         log.info(
             f"{self.config.system}: {self.record.parameters['total']:,} parameters, "
             f"{len(self.data.train):,} training pairs (left out: {left_out(self.data, 'train')}), "
@@ -399,10 +395,9 @@ class Trainer:
         if not self.interval.state.updates:
             return
         entry, self.interval = self.interval.entry(), IntervalMetrics()
-        rate = self.optimizer.param_groups[0]["lr"]
-        self._add_metrics("train", {**entry, "learning_rate": rate})
-        loss = "none" if entry["loss"] is None else f"{entry['loss']:.4f}"
-        text = f"loss {loss}, {entry['tokens_per_second']:,.0f} target tokens/s"
+        self._add_metrics("train", {**entry, "learning_rate": self.optimizer.param_groups[0]["lr"]})
+        speed = f"{entry['tokens_per_second']:,.0f} target tokens/s"
+        text = f"loss {entry['loss'] or math.nan:.4f}, {speed}"
         self.bar.set_postfix_str(text)
         if self.bar.disable:
             made, most = self.progress.update, self.most_updates

@@ -16,7 +16,6 @@ import pytest
 from helpers.samples import ids_of, put
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sacrebleu.metrics import BLEU
 
 from seq2seq.config import FilesCorpus, ModelConfig, TokenizationConfig, TrainConfig
 from seq2seq.data import encoding, preparation
@@ -24,7 +23,6 @@ from seq2seq.data.preparation import advise, prepare, summary
 from seq2seq.data.splits import source_digest
 from seq2seq.data.vocabulary import EOS
 from seq2seq.errors import UserError
-from seq2seq.evaluation.scores import ceiling
 
 ENGLISH = ["a man runs", "a dog runs .", "the man 's dog", "</s> is no <unk>", "a\u00a0b c"] * 4
 GERMAN = ["ein Mann läuft", "ein Hund läuft .", "der Hund", "</s> ist kein <pad>", "a b c d"] * 4
@@ -212,17 +210,6 @@ def test_without_spaces_two_characters_are_a_word_and_words_are_warned_of_once(t
         config = corpus(tmp_path / languages[0], train, languages, train_max_words=2)
         assert prepare(config, WORDS, tmp_path).train.line_numbers.tolist() == [1, 3]
     assert caplog.text.count("tokenization=sentencepiece") == 1
-
-
-def test_the_ceiling_is_what_the_pieces_can_say(tmp_path):
-    """Words that training has not seen are lost; of subwords, letters are."""
-    config = corpus(tmp_path / "text")
-    for options in (WORDS, SUBWORDS):
-        data = prepare(config, options, tmp_path)
-        said = [data.target.decode(data.target.encode(line)) for line in VALID]
-        assert "<unk>" in " ".join(said)
-        expected = BLEU(tokenize="char").corpus_score(said, [VALID]).score
-        assert f"{expected:.2f} BLEU" in ceiling(data, "char")
 
 
 def test_only_text_and_settings_that_matter_make_another_folder(tmp_path, monkeypatch):

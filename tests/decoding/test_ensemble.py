@@ -76,9 +76,9 @@ def test_checkpoints_of_other_vocabularies_are_refused_but_not_of_other_sizes(tm
     others = codec("de", "eine katze miaut"), codec("nl", "ein hund bellt")
     for seed, target in enumerate(others, start=3):
         with pytest.raises(UserError, match="vocabulary"):
-            Translator([one, save(tmp_path, seed, target=target)], "cpu")
-    ensemble = Translator([one, wider], "cpu", "fp32")
+            Translator.load([one, save(tmp_path, seed, target=target)], "cpu")
+    ensemble = Translator.load([one, wider], "cpu", "fp32")
     assert ensemble.model.parameter_counts()["total"] == sum(
-        Translator(path, "cpu").model.parameter_counts()["total"] for path in (one, wider)
+        Translator.load(path, "cpu").model.parameter_counts()["total"] for path in (one, wider)
     )
     assert len(ensemble.translate(["a dog", ""])) == 2

@@ -27,14 +27,13 @@ def chance():
     codec = TextCodec(WhitespaceTokenizer("de"), Vocabulary(["der", "hund", "heim"], [1, 1, 1]))
     sides = {"source": codec, "target": codec, "max_pieces": 10}
     machine = {"device": CPU, "precision": torch.float32}
-    return Translator.of_parts(TableModel(ending=-1.0), **sides, **machine)
+    return Translator(TableModel(ending=-1.0), **sides, **machine)
 
 
 def test_a_path_is_enough(tmp_path):
     folder = save_tiny(tmp_path / "model")
-    for load in (Translator, Translator.load):
-        found = load(str(folder), precision="fp32").translate("a dog")
-        assert found == tiny_translator().translate("a dog")
+    found = Translator.load(str(folder), precision="fp32").translate("a dog")
+    assert found == tiny_translator().translate("a dog")
 
 
 def test_any_iterable_of_strings_is_translated_in_its_order():
@@ -113,10 +112,10 @@ def test_blank_lines_never_reach_the_model_and_those_of_like_length_share_a_batc
 def test_a_longer_line_is_cut_with_one_warning_that_names_it(caplog):
     sentences = ["der hund", "der hund läuft heim " * 1_000, "heim"]
     with caplog.at_level(logging.WARNING):
-        found = echo(max_pieces=3).translate(sentences, GREEDY, first_line=10)
+        found = echo(max_pieces=3).translate(sentences, GREEDY)
     assert [hypothesis.text for hypothesis in found] == ["der hund", "der hund läuft", "heim"]
     [message] = caplog.messages
-    assert message.startswith("Line 11 has 4000 pieces")
+    assert message.startswith("Line 2 has 4000 pieces")
 
 
 def test_a_hypothesis_is_one_line_whatever_its_pieces_hold():

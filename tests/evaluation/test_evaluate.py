@@ -25,7 +25,7 @@ from seq2seq.evaluation import evaluate as stage
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.folder import read_evaluation
-from seq2seq.report.live.contents import evaluated_checkpoint
+from seq2seq.report.live import evaluated_checkpoint
 from seq2seq.report.tables import notes
 
 

@@ -43,8 +43,8 @@ def growth(baseline, system, words):
     """The difference in differences; counts are by seed."""
     pools = length_pools(words, SETTINGS)
     ours, theirs = (bleu_samples(np.stack([*of.values()]), pools) for of in (system, baseline))
-    ends, gaps = zip(*((pools[end], ours[end] - theirs[end]) for end in ENDS), strict=True)
-    return difference_in_differences(ends, gaps, baseline, system)
+    short, long = ((pools[end], ours[end] - theirs[end]) for end in ENDS)
+    return difference_in_differences(short, long, baseline, system)
 
 
 def test_seeds_are_drawn_in_pairs_only_by_systems_that_have_equally_many():

@@ -11,7 +11,6 @@ from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
 from seq2seq.report.page import render_page
-from seq2seq.report.sentences import examples
 from seq2seq.report.tables import bleu_table, growth_table, notes
 
 SETTINGS = EvaluationConfig(bootstrap=100)
@@ -80,4 +79,4 @@ def page_of(comparison: Comparison) -> bytes:
     figures = {"Another figure": b"<svg></svg>"}
     tables = [bleu_table(comparison)]
     tables += [growth_table(comparison)] if comparison.gaps else []
-    return render_page(comparison, figures, tables, notes(comparison), examples(comparison))
+    return render_page(comparison, figures, tables, notes(comparison))

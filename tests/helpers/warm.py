@@ -106,7 +106,8 @@ def sketch(lay_out, prefix="", forms=("svg",)) -> dict[str, bytes]:
     from seq2seq.drawing import styled
 
     with styled():
-        return dict.fromkeys(forms, b"<svg></svg>") if lay_out() else {}
+        lay_out()
+    return dict.fromkeys(forms, b"<svg></svg>")
 
 
 def main() -> None:

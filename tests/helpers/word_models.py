@@ -13,7 +13,7 @@ from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.decoding.translator import Translator
 from seq2seq.model.translation import TranslationModel
-from seq2seq.report.live.contents import rounded
+from seq2seq.report.live import rounded
 
 ENGLISH = ["the", "old", "man", "sees", "dog", "Paris", ",", ".", "ß", "</script>", "isn't", "a"]
 GERMAN = ["der", "alte", "Mann", "sieht", "den", "Hund", ",", ".", "<b>", "&amp;", "über", "ein"]
@@ -53,7 +53,7 @@ def rounded_translator(checkpoint: Checkpoint) -> Translator:
             if parameter.ndim == 2:
                 steps, step = rounded(parameter)
                 parameter.copy_(steps * step[:, None])
-    return Translator(checkpoint, precision="fp32")
+    return Translator.load(checkpoint, precision="fp32")
 
 
 def sentences(count: int, seed: int = 0) -> list[str]:

@@ -6,7 +6,6 @@ from helpers.small_model import LENGTHS, SOURCE, TARGET, build
 
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
 from seq2seq.errors import UserError
-from seq2seq.model import translation
 from seq2seq.model.attention.additive import AdditiveAttention
 
 
@@ -39,7 +38,7 @@ def test_no_parameter_keeps_what_memory_held(monkeypatch):
             super().__init__(8, 8, AttentionConfig(size=8))
             self.temperature = torch.nn.Parameter(torch.tensor([torch.nan]))
 
-    monkeypatch.setattr(translation, "build_attention", lambda *_: Careless())
+    monkeypatch.setattr("seq2seq.model.decoder.build_attention", lambda *_: Careless())
     assert 0 < build().decoder.attention.temperature.abs() < 1
 
 

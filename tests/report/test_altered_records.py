@@ -81,7 +81,7 @@ def alterations(data: object) -> Iterator[object]:
 @pytest.mark.parametrize("name", ["scores.json", "sentences.json"])
 def test_an_altered_record_is_read_or_refused(name, tmp_path, monkeypatch):
     folder = whole(tmp_path / "evaluation")
-    monkeypatch.setattr(compare, "render", lambda lay_out, **_: lay_out() and None)
+    monkeypatch.setattr(compare, "render", lambda lay_out, **_: {"svg": bytes(lay_out() is None)})
     monkeypatch.setattr(compare, "render_page", lambda *_: b"")
     table = tmp_path / "report" / "table.md"
     config = CompareConfig(evaluations=[str(folder)], output=str(table.parent), evaluation=SETTINGS)

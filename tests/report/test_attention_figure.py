@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgba
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.translations import AttentionMap
-from seq2seq.report.attention_figure import LONGEST, attention_figure, choose_maps
+from seq2seq.report.figures import LONGEST, attention_figure, choose_maps
 
 
 def square(line: int, source: int, hypothesis: int) -> AttentionMap:

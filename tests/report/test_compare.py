@@ -16,8 +16,7 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.report.compare import compare
-from seq2seq.report.findings import conclusion
-from seq2seq.report.tables import bleu_table
+from seq2seq.report.tables import bleu_table, conclusion
 
 FILES = ["figure.pdf", "figure.svg", "page.html", "scores.json"]
 FILES += ["table.csv", "table.md", "table.tex"]

@@ -10,10 +10,10 @@ from helpers.synthetic_translations import evaluated, translated
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.comparison import compare_systems
 from seq2seq.evaluation.significance import Interval
-from seq2seq.report.findings import conclusion
-from seq2seq.report.length_figure import length_figure
+from seq2seq.report.figures import length_figure
 from seq2seq.report.tables import (
     bleu_table,
+    conclusion,
     evaluation_table,
     growth_table,
     half_length_table,
@@ -103,7 +103,7 @@ def test_the_unit_of_length_is_named_wherever_a_length_is(tmp_path):
     page = page_of(comparison).decode()
     assert "61-80 characters, n = 110" in page
     assert "<h3>16 characters " in page
-    tables = [bleu_table(comparison), growth_table(comparison), *half_length_table(comparison)]
+    tables = [bleu_table(comparison), growth_table(comparison), half_length_table(comparison)]
     assert tables[0].columns[0] == evaluation_table(pairs[0]).columns[0] == "source characters"
     assert [row[0] for row in tables[0].rows[:-1]] == ["1-20", "61-80"]
     said = [conclusion(comparison), *notes(comparison), score_csv(comparison)]

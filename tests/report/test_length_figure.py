@@ -9,9 +9,8 @@ import numpy as np
 import sacrebleu
 from matplotlib.collections import LineCollection, PolyCollection
 
-from seq2seq.drawing import render
-from seq2seq.looks import DARK, GROUND, INK
-from seq2seq.report.length_figure import length_figure
+from seq2seq.drawing import DARK, GROUND, INK, render
+from seq2seq.report.figures import length_figure
 
 
 def test_neither_time_nor_a_users_matplotlib_style_changes_a_byte(comparison):

@@ -15,8 +15,7 @@ from helpers.word_models import ENGLISH, rounded_translator, save_words, word_ch
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import EvaluationConfig
 from seq2seq.evaluation.comparison import compare_systems
-from seq2seq.report.live.contents import LARGEST, comparison_page, obstacle, packed, ready_sentences
-from seq2seq.report.live.page import render_live
+from seq2seq.report.live import LARGEST, live_page, obstacle, packed, ready_sentences, render_live
 
 CPU = torch.device("cpu")
 
@@ -85,17 +84,17 @@ def comparison(tmp_path):
 
 def test_systems_without_their_checkpoint_are_left_out_and_said_to_be(comparison, caplog):
     caplog.set_level(logging.INFO)
-    whole = comparison_page(comparison)
+    whole = live_page(comparison)
     asks = (b"http://", b"https://", b"src=", b"@import", b"url(")
     assert not any(mark in whole for mark in asks)  # it takes all from itself
     page = content(whole)
     assert [system["name"] for system in page["systems"]] == ["kept"]
-    assert (page["source"], page["target"], page["report"]) == ("en", "de", "page.html")
+    assert (page["source"], page["target"]) == ("en", "de")
     (line,) = caplog.messages
     for name in ("changed:", "deleted:", "given:"):
         assert name in line
     alone = replace(comparison, systems=comparison.systems[1:])
-    assert comparison_page(alone) is None
+    assert live_page(alone) is None
 
 
 def test_ready_sentences_are_the_first_of_their_lengths():

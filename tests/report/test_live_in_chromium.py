@@ -14,8 +14,7 @@ from helpers.chromium import (
 )
 from helpers.word_models import rounded_translator, sentences, word_checkpoint
 
-from seq2seq.report.live.contents import packed
-from seq2seq.report.live.page import describe, render_live
+from seq2seq.report.live import packed, render_live
 
 pytest.importorskip("selenium")
 from selenium.webdriver.common.action_chains import ActionChains
@@ -40,7 +39,7 @@ READY = [
 def html() -> bytes:
     checkpoints = {name: word_checkpoint(**options) for name, options in SYSTEMS.items()}
     systems = [
-        describe(name, colour, packed(made))
+        {"name": name, "colour": [colour, colour], "model": packed(made)}
         for (name, made), colour in zip(
             checkpoints.items(), ("#0072B2", "#D55E00", "#009E73"), strict=True
         )

@@ -1,7 +1,7 @@
 """The table of trainings follows from the run folders, or else from the evaluations' records."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,16 +11,10 @@ from helpers.synthetic_translations import evaluated, translated
 from helpers.toy_evaluation import settings
 
 from seq2seq.config import EvaluationConfig
-from seq2seq.errors import UserError
-from seq2seq.evaluation.comparison import compare_systems
+from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.evaluate import evaluate
-from seq2seq.report.learning_curves import learning_curves
-from seq2seq.report.training_runs import (
-    read_training_run,
-    training_notes,
-    training_runs,
-    training_table,
-)
+from seq2seq.report.figures import learning_curves
+from seq2seq.report.training_runs import training_notes, training_runs, training_table
 
 RECORD = {
     "status": "finished",
@@ -56,13 +50,23 @@ def write_run(folder: Path, losses: list[float], **record: object) -> Path:
     return folder
 
 
+def compared(*folders: Path) -> Comparison:
+    """Comparison of an evaluation of each run folder."""
+    evaluations = []
+    for number, folder in enumerate(folders):
+        training = json.loads((folder / "run.json").read_text())
+        made = {"checkpoint": str(folder / "checkpoints" / "best"), "training": training}
+        texts = translated({5: 3}, lambda n: 0.8)
+        evaluations.append(evaluated(folder / "e", texts, "attention", number, **made))
+    return compare_systems(evaluations, None, EvaluationConfig(bootstrap=100))
+
+
 def test_a_row_follows_from_its_folder(tmp_path):
     """Epochs end at updates 2.25, 4.5, 6.75 and 9; an epoch before the end comes update 6."""
     losses = [3.0, 2.0, 1.5, 1.25, 1.25, 1.3, 1.1, 1.0, 1.2]
     young = write_run(tmp_path / "b", [], seed=None, status="running", reason=None, progress={})
     (young / "metrics.jsonl").unlink()
-    runs = [read_training_run(folder) for folder in (write_run(tmp_path / "a", losses), young)]
-    table = training_table(runs)
+    table = training_table(training_runs(compared(write_run(tmp_path / "a", losses), young)))
     assert dict(zip(table.columns, table.rows[0], strict=True)) == {
         "run": "attention, seed 3",
         "parameters": "1,234,567",
@@ -90,7 +94,7 @@ def test_trainings_are_found_by_their_evaluations(tmp_path):
     given = evaluated(tmp_path / "g", texts, "other", None, search="given")
     comparison = compare_systems([evaluation, pair, given], None, EvaluationConfig(bootstrap=100))
     live, recorded = training_runs(comparison)
-    assert (live.losses, recorded.losses) == ([2.0], [])
+    assert ([one.loss for one in live.validations], recorded.validations) == ([2.0], [])
     assert recorded.record.name == "attention, seed 4"
     said = "\n".join(training_notes(comparison, [live, recorded]))
     assert "`python scripts/train.py training.precision=fp32`" in said
@@ -103,10 +107,11 @@ def test_trainings_are_found_by_their_evaluations(tmp_path):
     longer = RECORD | {"reason": "max_epochs=8", "progress": {"update": 12, "best_update": 12}}
     (run / "run.json").write_text(json.dumps(longer))
     tested = training_runs(comparison)[0]
-    assert (tested.record, tested.updates) == (live.record, [*range(1, 10)])
+    assert tested.record == live.record
+    assert [one.update for one in tested.validations] == [*range(1, 10)]
     # Another run is there now.
     (run / "run.json").write_text(json.dumps(RECORD | {"data_sha256": {"train.source": "0f"}}))
-    assert training_runs(comparison)[0].losses == []
+    assert training_runs(comparison)[0].validations == []
 
 
 def test_trainings_of_two_experiments_are_told_apart(tmp_path):
@@ -155,27 +160,26 @@ def test_what_training_writes_is_what_is_read(tmp_path):
     write_reversal_corpus(tmp_path / "corpus")
     config = reversal_experiment(tmp_path, max_epochs=2, validate_every=10, log_every=2)
     folder = train(config).path
-    run = read_training_run(folder)
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     validations = [e for e in map(json.loads, lines) if e["kind"] == "validation"]
-    assert run.losses == [e["loss"] for e in validations]
-    (cells,) = training_table([run]).rows
-    assert cells[0] == "attention, seed 1"
-    assert "–" not in cells
     (evaluation,) = evaluate(settings(folder, data=str(tmp_path / "data")))
     assert evaluation.record.config == asdict(config) | {
         "decoding": evaluation.record.config["decoding"]
     }
-    comparison = compare_systems([evaluation], None, evaluation.settings)
-    assert training_runs(comparison) == [replace(run, config=evaluation.record.config)]
+    (run,) = training_runs(compare_systems([evaluation], None, evaluation.settings))
+    assert run.config == evaluation.record.config
+    assert [one.loss for one in run.validations] == [e["loss"] for e in validations]
+    (cells,) = training_table([run]).rows
+    assert cells[0] == "attention, seed 1"
+    assert "–" not in cells
 
 
 @pytest.mark.parametrize("content", [None, "{", "[" * 100_000, "[]"])
-def test_what_is_no_run_folder_is_one_sentence(tmp_path, content):
+def test_what_is_no_run_folder_is_passed_over(tmp_path, content):
     folder = write_run(tmp_path / "a", [2.0])
-    if content is None:
-        (folder / "run.json").unlink()
-    else:
+    comparison = compared(folder)
+    (folder / "run.json").unlink()
+    if content is not None:
         (folder / "run.json").write_text(content)
-    with pytest.raises(UserError, match=str(folder)):
-        read_training_run(folder)
+    (run,) = training_runs(comparison)
+    assert run.validations == []

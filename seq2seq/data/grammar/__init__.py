@@ -6,8 +6,6 @@ side determines the other, apart from rare ambiguities, so a perfect translator 
 grows with its length while the state of a recurrent network does not.
 """
 
-import dataclasses
-import json
 import random
 from bisect import bisect_right
 from collections import defaultdict
@@ -35,22 +33,18 @@ DECAY = 0.96
 
 
 class SentencePair(NamedTuple):
-    """A sentence and its translation."""
+    """A sentence, its translation, and sorted (source word, target word), counted from 0."""
 
     source: str
     target: str
     links: tuple[tuple[int, int], ...]
-    """(Source word, target word) that translate each other, counted from 0, sorted."""
 
     def reversed(self) -> "SentencePair":
         return SentencePair(self.target, self.source, tuple(sorted((j, i) for i, j in self.links)))
 
 
 def sentence(rng: random.Random, words: int, source: str = "en") -> SentencePair:
-    """Draw a pair whose English side has exactly ``words`` words (at least 4).
-
-    The German side is a tenth longer on average, because of its commas.
-    """
+    """Draw a pair whose English side has exactly ``words`` words, at least 4."""
     phrase = Composer(rng).sentence(words - 1)
     english = [*phrase.english, (".", -1)]
     german = _merge_commas([*phrase.german, (".", -1)])
@@ -97,12 +91,11 @@ def write_corpus(config: GrammarCorpus, directory: Path) -> None:
     """Write train, valid and test text; a source of test or valid occurs once in all splits."""
     test = banded_pairs(config)
     seen = {pair.source for pair in test}
+    fresh = (pair for pair in training_pairs(config, "valid") if pair.source not in seen)
     valid: dict[str, SentencePair] = {}
-    for pair in training_pairs(config, "valid"):
-        if len(valid) == config.valid:
-            break
-        if pair.source not in seen:
-            valid.setdefault(pair.source, pair)
+    while len(valid) < config.valid:
+        pair = next(fresh)
+        valid.setdefault(pair.source, pair)
     seen |= valid.keys()
     train = (pair for pair in training_pairs(config, "train") if pair.source not in seen)
     splits = {"test": test, "valid": valid.values(), "train": islice(train, config.train)}
@@ -133,9 +126,7 @@ def text_folder(config: GrammarCorpus, own: Path | None, home: Path) -> TextFold
             "corpus.directory is set, but corpus=grammar writes its own text; remove it, or set "
             "corpus=files for your own text."
         )
-    settings = dataclasses.asdict(config)
-    for key in ("directory", "mirror", "train_pairs", "train_max_words"):  # the text is the same
-        del settings[key]
-    code = sorted(Path(__file__).parent.glob("*.*"))
-    name = digest([json.dumps(settings, sort_keys=True).encode(), *map(Path.read_bytes, code)])
+    sizes = config.train, config.valid, config.test_per_bucket, config.max_words
+    code = map(Path.read_bytes, sorted(Path(__file__).parent.glob("*.*")))
+    name = digest([repr((config.source, config.seed, sizes)).encode(), *code])
     return home.with_name(f"grammar-{name[:12]}"), partial(write_corpus, config)

@@ -45,10 +45,7 @@ def set_off(phrase: Phrase) -> Phrase:
 
 
 class Tense(NamedTuple):
-    """A tense or modal verb, with ``words`` English words more than the verb in the present.
-
-    ``times`` is the class of adverbs of time that fit it, "" for none.
-    """
+    """A tense or modal verb, the adverbs of time that fit it, and how many words it adds."""
 
     times: str
     words: int = 0
@@ -63,13 +60,11 @@ FUTURE, *MODAL = (
 
 
 class VerbPhrase(NamedTuple):
-    """A verb, or all of a clause but the subject; ``whole`` has the order of dependent clauses.
-
-    In a German main clause, ``finite`` comes second and ``rest`` at the end.
-    """
+    """A verb, or all of a clause but its subject: ``whole`` in the order of dependent clauses."""
 
     whole: Phrase
     finite: Tokens
+    """German word that comes second in a main clause; ``rest`` is at the end."""
     rest: Tokens
 
 
@@ -78,28 +73,24 @@ Complement = tuple[Verb, Phrase, Phrase]
 
 
 class Setting(NamedTuple):
-    """What a predicate agrees with; ``timed``: an adverb of time stands before it.
-
-    ``simple``: no clause may be adverbial. ``clause``: nouns may have relative clauses. An animate
-    accusative object must be of ``object_number``, if this is not None.
-    """
+    """What a predicate agrees with."""
 
     subject: Kind
     number: int
     tense: Tense
-    timed: bool = False
-    simple: bool = False
-    clause: bool = True
-    object_number: int | None = None
+    timed: bool = False  # an adverb of time stands before it
+    simple: bool = False  # no clause may be adverbial
+    clause: bool = True  # nouns may have relative clauses
+    object_number: int | None = None  # which an animate accusative object must have
 
 
 class Slot(NamedTuple):
-    """What decides the form of a noun phrase; its number may be any if ``number`` is None."""
+    """What decides the form of a noun phrase."""
 
     kind: Kind
     case: int
-    number: int | None = None
-    clause: bool = True
+    number: int | None = None  # any
+    clause: bool = True  # the noun may have a relative clause
 
 
 SUBJECTS: dict[Kind, float] = {"person": 0.65, "animal": 0.87, "thing": 1}
@@ -151,13 +142,16 @@ class Composer:
                 return item
 
     def _link(self, english: str, german: str) -> Phrase:
-        """Link each group of words to its translation: spaces divide the groups, "_" the words."""
-        phrase = Phrase([], [])
-        for one, other in zip(english.split(" "), german.split(" "), strict=True):
-            link = next(self._links)
-            phrase.english.extend([(word, link) for word in one.split("_")])
-            phrase.german.extend([(word, link) for word in other.split("_")])
-        return phrase
+        """Build a phrase whose words, with "_" between them, translate each other as a group."""
+        link = next(self._links)
+        return Phrase(
+            [(word, link) for word in english.split("_")],
+            [(word, link) for word in german.split("_")],
+        )
+
+    def _groups(self, english: str, german: str) -> Phrase:
+        """Build a phrase of groups, with spaces between them, that translate each other in turn."""
+        return join(*map(self._link, english.split(), german.split()))
 
     def _kind(self, bounds: dict[Kind, float]) -> Kind:
         """Pick a kind of noun by cumulative probabilities."""
@@ -167,10 +161,10 @@ class Composer:
     def _fixed(self, name: str, room: int = 9) -> Phrase:
         """Pick a phrase of the lexicon, of at most ``room`` words."""
         phrases = lexicon.PHRASES[name]
-        return self._link(*self._pick(phrases, lambda phrase: length(phrase[0]) <= room))
+        return self._groups(*self._pick(phrases, lambda one: length(one[0]) <= room))
 
     def _verb(self, name: str, kind: str = "", room: int = 9) -> Verb:
-        """Pick a verb, if there are some from those for ``kind``, of at most max(room, 1) words."""
+        """Pick a verb of at most max(room, 1) words, from those for ``kind`` if there are some."""
         verbs = lexicon.VERBS.get(f"{name} {kind}", lexicon.VERBS[name])
         return self._pick(verbs, lambda verb: length(verb.english) <= max(room, 1))
 
@@ -242,11 +236,9 @@ class Composer:
             clause = self._predicate(room - 1, setting).whole
             return set_off(join(pronoun("who", "that", lexicon.NOMINATIVE), clause))
         verb = self._verb_without_object(room, kind, choice > 0.75)
+        opening = pronoun("whom", "which" if verb.preposition else "that", verb.case)
         if verb.preposition:
-            opening = self._link(verb.preposition.english, verb.preposition.german)
-            opening = join(opening, pronoun("whom", "which", verb.case))
-        else:
-            opening = pronoun("whom", "that", verb.case)
+            opening = join(self._link(verb.preposition.english, verb.preposition.german), opening)
         if verb.preposition or verb.case == DATIVE:
             contrast = None
         return set_off(join(opening, self._gap(room - len(opening.english), verb, contrast)))
@@ -260,8 +252,7 @@ class Composer:
         adverb = NOTHING
         if room > 1 and self._chance(0.2):
             adverb = self._fixed("adverb person")
-            room -= 1
-        subject = self._subject(room, kind, number)
+        subject = self._subject(room - len(adverb.english), kind, number)
         verb_phrase = self._verb_phrase(verb, subject.number, tense, adverb.english)
         return join(subject, adverb._replace(english=[]), verb_phrase.whole)
 
@@ -323,7 +314,7 @@ class Composer:
     def _verb_phrase(self, verb: Verb, number: int, tense: Tense, adverb: Tokens) -> VerbPhrase:
         """Inflect the verb for its tense. The English adverb precedes it, after an auxiliary."""
         if tense is INFINITIVE:
-            whole = self._link(*verb.to)
+            whole = self._groups(*verb.to)
             english = whole.english[:1] + adverb + whole.english[1:]
             return VerbPhrase(Phrase(english, whole.german), [], [])
         if tense.modal:

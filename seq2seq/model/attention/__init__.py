@@ -2,9 +2,7 @@
 
 A kind stores nothing about a sentence: it reads :class:`Source`, and the decoder carries what it
 must remember of earlier steps. ``read`` runs once per sentence, ``forward`` once per target step.
-
-In the equations, :math:`s_{i-1}` stands for the query. What it is, :mod:`seq2seq.model.decoder`
-says.
+In the equations, :math:`s_{i-1}` stands for the query (see :mod:`seq2seq.model.decoder`).
 """
 
 from importlib import import_module

@@ -34,10 +34,7 @@ class ConstantContext(Attention):
 
 
 class FixedContext(ConstantContext):
-    """No attention: the context is the encoder's summary at every step; all weights are 0.
-
-    This is the RNN encoder-decoder of Cho et al. 2014, the baseline of the comparison.
-    """
+    """Cho et al. 2014, the baseline: the context is the encoder's summary; all weights are 0."""
 
     reads_summary = True
 
@@ -46,10 +43,7 @@ class FixedContext(ConstantContext):
 
 
 class NoContext(ConstantContext):
-    """No attention, and a context of zero: the source enters through the first state alone.
-
-    This is the encoder-decoder of Sutskever et al. 2014.
-    """
+    """Sutskever et al. 2014: the context is 0, so the source enters the first state alone."""
 
 
 class NoSource(NoContext):

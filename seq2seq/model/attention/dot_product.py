@@ -54,25 +54,23 @@ class MultiHeadAttention(Attention):
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__(query_size, annotation_size, config)
-        self.heads, self.size = config.heads, config.size
-        self.query = Projection(query_size, self.size, bias=False)
-        self.key = Projection(annotation_size, self.size, bias=False)
+        self.heads, self.widths = config.heads, [config.size, annotation_size]
+        self.query = Projection(query_size, config.size, bias=False)
+        self.key = Projection(annotation_size, config.size, bias=False)
         self.value = Projection(annotation_size, annotation_size, bias=False)
         self.joined = Projection(annotation_size, annotation_size, bias=False)  # W_o
 
     def keys(self, annotations: Float[Tensor, "B S M"]) -> Float[Tensor, "B S AM"]:
         """Keys and values of all heads, side by side."""
-        keys = super().keys(annotations) * (self.size // self.heads) ** -0.5
+        keys = super().keys(annotations) * (self.widths[0] // self.heads) ** -0.5
         return torch.cat([keys, self.value(annotations)], dim=2)
 
     def forward(
         self, query: Float[Tensor, "R H"], source: Source, state: Float[Tensor, "R 0"]
     ) -> Attended:
-        asked = self.query(source.by_sentence(query))
-        keys_and_values = source.keys.split([self.size, source.keys.shape[2] - self.size], dim=2)
+        parts = self.query(source.by_sentence(query)), *source.keys.split(self.widths, dim=2)
         queries, keys, values = (  # N x heads x (W or S) x width of a head
-            part.unflatten(2, (self.heads, -1)).transpose(1, 2)
-            for part in (asked, *keys_and_values)
+            part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in parts
         )
         scores = exact_product(queries, keys.transpose(2, 3))
         weights = source.softmax(scores.flatten(1, 2)).view_as(scores)

@@ -12,14 +12,11 @@ from seq2seq.model.encoder import Attended, Source
 from seq2seq.model.layers import Projection
 
 POSITIONS = 100
-"""Number of source positions that the kind location covers."""
+"""Number of source positions that the kind location sees; all others get weight 0."""
 
 
 class LocationAttention(Attention):
-    r"""Luong et al. 2015, "location": :math:`\alpha_i = softmax(W_a s_{i-1})`.
-
-    Positions after the first ``POSITIONS`` get weight 0.
-    """
+    r"""Luong et al. 2015, "location": :math:`\alpha_i = softmax(W_a s_{i-1})`."""
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__(query_size, annotation_size, config)
@@ -31,10 +28,7 @@ class LocationAttention(Attention):
 
 
 class LocalAttention(GeneralAttention):
-    r"""A window of the source around a position :math:`p_i` (Luong et al. 2015, section 3.2).
-
-    It reaches D positions to either side. Inside it, the score is general's.
-    """
+    """Luong et al. 2015, section 3.2: general, at most D positions from a centre p_i."""
 
     def __init__(self, query_size: int, annotation_size: int, config: AttentionConfig) -> None:
         super().__init__(query_size, annotation_size, config)

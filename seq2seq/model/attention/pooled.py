@@ -57,9 +57,10 @@ class LinearAttention(PooledAttention, DotAttention):
 
     def keys(self, annotations: Float[Tensor, "N K M"]) -> Float[Tensor, "N K K"]:
         """The identity matrix: the score of vector i is feature i of the query."""
-        size = annotations.shape[1]
-        identity = torch.eye(size, dtype=annotations.dtype, device=annotations.device)
-        return identity.expand(len(annotations), size, size)
+        identity = torch.eye(
+            annotations.shape[1], dtype=annotations.dtype, device=annotations.device
+        )
+        return identity.expand(len(annotations), -1, -1)
 
 
 class DeltaAttention(LinearAttention):

@@ -1,29 +1,30 @@
-"""What a live page holds: small models of a comparison, and ready sentences.
-
-A model in the page has matrices of 8-bit numbers and the vocabularies of both sides. The page's own
-script runs the model, see ``live.html``; :func:`obstacle` names what the script cannot run.
-"""
+"""The live page: one HTML file whose script runs small models on what the user types."""
 
 import base64
+import json
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int8
 from torch import Tensor
 
 from seq2seq.checkpoint import Checkpoint, load_checkpoint
 from seq2seq.config import DecodingConfig, EvaluationConfig
+from seq2seq.config.evaluation import unspaced
+from seq2seq.drawing import DARK, styles
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.scores import source_lengths
-from seq2seq.report.live.page import describe, render_live
 
 log = logging.getLogger(__name__)
 
+TEMPLATE = Path(__file__).with_name("live.html")
 EACH = 3
 """Maximum number of ready sentences of each length."""
 KINDS = ("additive", "fixed")
@@ -31,10 +32,10 @@ LARGEST = 3_000_000
 """Maximum number of parameters of a model in a page; each takes about 1.3 bytes (base64)."""
 
 
-def comparison_page(comparison: Comparison) -> bytes | None:
+def live_page(comparison: Comparison) -> bytes | None:
     """Live page of the systems that fit into it; None if none fits. Logs the systems left out."""
     systems, languages, left_out = [], ("", ""), []
-    for system, (colour, *_) in zip(comparison.systems, comparison.looks, strict=True):
+    for system, style in zip(comparison.systems, styles(comparison.configs), strict=True):
         try:
             checkpoint = evaluated_checkpoint(system.first)
             if reason := obstacle(checkpoint):
@@ -43,12 +44,30 @@ def comparison_page(comparison: Comparison) -> bytes | None:
             left_out.append(f"{system.name}: {reason}")
             continue
         languages = checkpoint.source.language, checkpoint.target.language
-        systems.append(describe(system.name, colour, packed(checkpoint)))
+        colours = [style.color, DARK[style.color]]
+        systems.append({"name": system.name, "colour": colours, "model": packed(checkpoint)})
     if left_out:
         log.info("Not in live.html: %s", " ".join(left_out))
     texts = comparison.systems[0].first.texts
     ready = ready_sentences(texts.sources, texts.references, comparison.settings)
-    return render_live(systems, languages, ready, "page.html") if systems else None
+    return render_live(systems, languages, ready) if systems else None
+
+
+def render_live(
+    systems: Sequence[dict[str, Any]], languages: tuple[str, str], ready: Sequence[dict[str, Any]]
+) -> bytes:
+    """Render the page; each system has a name, two colours (light, dark) and a packed model."""
+    content = {
+        "source": languages[0],
+        "target": languages[1],
+        "characters": unspaced(languages[1]),
+        "systems": systems,
+        "ready": ready,
+    }
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    html = TEMPLATE.read_text(encoding="utf-8")
+    # No text may end the script that holds it; a lone surrogate must not stop the page.
+    return html.replace("{{ content }}", text.replace("<", "\\u003c")).encode("utf-8", "replace")
 
 
 def evaluated_checkpoint(evaluation: Evaluation) -> Checkpoint:
@@ -65,22 +84,21 @@ def evaluated_checkpoint(evaluation: Evaluation) -> Checkpoint:
 def ready_sentences(
     sources: Sequence[str], references: Sequence[str], config: EvaluationConfig
 ) -> list[dict[str, Any]]:
-    """Choose sentences whose source length is near the upper end of a default bucket.
+    """Choose sentences, in a group for each length, such as ``10 words``.
 
-    Also choose some midway between the first two ends, where a fixed context begins to be too
-    small. Of sentences that are equally near, the first in the text are chosen. Each length has a
-    group, whose label is the length of its first sentence, such as ``10 words``.
+    Lengths are near the upper ends of the default buckets, and midway between the first two, where
+    a fixed context begins to be too small.
     """
     lengths = source_lengths(sources, config.unit)
-    groups: dict[int, dict[str, Any]] = {}
+    groups: dict[str, dict[str, Any]] = {}
     first, second, *longer = replace(config, length_buckets=None).edges
     for length in (first, (first + second) // 2, second, *longer):
-        near = [line for line in range(len(sources)) if abs(lengths[line] - length) <= length // 10]
-        lines = sorted(near, key=lambda line: (abs(lengths[line] - length), line))[:EACH]
-        pairs = [{"source": sources[i], "reference": references[i]} for i in lines]
-        for line in lines[:1]:
-            group = {"length": f"{lengths[line]} {config.unit}", "pairs": pairs}
-            groups.setdefault(int(lengths[line]), group)
+        near = np.argsort(abs(lengths - length), kind="stable")[:EACH]
+        lines = [line for line in near.tolist() if abs(lengths[line] - length) <= length // 10]
+        if lines:
+            pairs = [{"source": sources[i], "reference": references[i]} for i in lines]
+            label = f"{lengths[lines[0]]} {config.unit}"
+            groups.setdefault(label, {"length": label, "pairs": pairs})
     return list(groups.values())
 
 
@@ -101,12 +119,11 @@ def obstacle(checkpoint: Checkpoint) -> str | None:
 
 
 def packed(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Pack a model as JSON; :func:`obstacle` must return None for the model.
+    """Pack a model that has no :func:`obstacle` as JSON.
 
-    ``weights`` maps a name to rows, columns and bytes. A matrix has a float32 step for each row,
-    then an int8 number for each weight; the weight is this number times the step of its row. A
-    vector has 0 columns and float32 numbers. The bytes are in URL-safe base64, without "/", so that
-    they never look like a path.
+    ``weights`` maps a name to rows, columns and bytes in URL-safe base64, which never look like a
+    path. A matrix has a float32 step for each row, then an int8 number for each weight, which is
+    this number times the step of its row. A vector has 0 columns and float32 numbers.
     """
     weights: dict[str, tuple[int, int, str]] = {}
     for name, parameter in checkpoint.model.named_parameters():

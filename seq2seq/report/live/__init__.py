@@ -1,1 +1,0 @@
-"""The live page: several systems translate what the user types, side by side."""
