@@ -54,10 +54,7 @@ class FastDecoder(Decoder):
 
     @property
     def scan(self) -> Callable[[Float[Tensor, "T B E"], Source], Steps] | None:
-        """What computes all steps of a target by one operation, without gradients of the weights.
-
-        None if only the plain loop can.
-        """
+        """What computes all steps of a target by one operation; None if only the plain loop can."""
         if not self.attends_first:  # with input feeding, the states depend on the attention
             return None if self.feed_size else self.states_before_attention
         if isinstance(self.attention, ConstantContext):
@@ -137,9 +134,8 @@ class FastDecoder(Decoder):
         context = wide.new_empty(len(wide), source.annotations.shape[2])
         operations = choose_operations(wide.device, wide.dtype, wide.dtype)
         with torch.autocast(wide.device.type, enabled=False):
-            keys, mask = source.keys.contiguous(), source.mask.contiguous()
-            operations.scores(keys, wide.contiguous(), attention.vector, mask, weights)
-            operations.attend(weights, source.annotations.contiguous(), context, context)
+            operations.scores(source.keys, wide, attention.vector, source.mask, weights)
+            operations.attend(weights, source.annotations, context, context)
         return context.to(projected.dtype), weights
 
 

@@ -52,9 +52,8 @@ def attention_scan(
 ) -> tuple[Float[Tensor, "T B H"], Float[Tensor, "T B M"], Float[Tensor, "T B S"]]:
     """Run an LSTM that attends before each step; return states, contexts and weights, time first.
 
-    ``gates`` holds X_t, ``queries`` Q_t, ``weight`` W, with Z = M + H columns, and ``to_query``
-    W_a; without it, the state itself is added to Q_t. Without ``vector``, v, the score is a dot
-    product. The returned weights carry no gradient.
+    ``gates`` holds X_t, ``queries`` Q_t, ``weight`` W, ``to_query`` W_a (None: the identity), and
+    ``vector`` v (None: a dot score). The returned weights carry no gradient.
     """
     attention = source.annotations, source.mask, source.keys, queries, to_query, vector
     return _Scan.apply(gates, hidden, cell, weight, *attention)
