@@ -16,7 +16,7 @@ def reproduced(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("reproduced")
     done = run(folder, "reproduce", *EXPERIMENT)
     assert "to train: attention, seed 1" in done.stderr
-    assert "| words" in done.stdout
+    assert "| source words" in done.stdout
     assert "no-attention" in done.stdout
     return folder
 
