@@ -63,7 +63,6 @@ def compare(config: CompareConfig) -> Comparison:
     files["page.html"] = render_page(comparison, pictures, filled, remarks, bool(live))
     files["table.md"] = _markdown(comparison, filled, remarks).encode()
     files["table.tex"] = filled[0].latex().encode()
-    files["table.csv"] = tables.score_csv(comparison).encode()
 
     output.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):

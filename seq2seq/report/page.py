@@ -1,14 +1,12 @@
 """A comparison as one HTML file that needs neither a network nor other files."""
 
 import base64
-import contextlib
 import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +14,11 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 
 import seq2seq
-from seq2seq.decoding.translator import Translator
 from seq2seq.drawing import DARK, render, styles
-from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
-from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import lines_by_length
-from seq2seq.evaluation.references import draw_maps
 from seq2seq.evaluation.scores import sentence_bleu, source_lengths
-from seq2seq.evaluation.translations import AttentionMap
 from seq2seq.report.figures import length_figure
-from seq2seq.report.live import evaluated_checkpoint
 from seq2seq.report.tables import Table, conclusion, heading, score_text, with_interval
 
 TEMPLATE = Path(__file__).with_name("page.html")
@@ -178,26 +170,14 @@ def runs_of_words(
 def _packed_maps(comparison: Comparison, lines: Sequence[int]) -> str:
     """Pack maps as deflated JSON in base64: line (from 1) -> system -> words, words, hundredths."""
     by_line: dict[int, dict[int, list[Any]]] = {}
-    known = [_maps_of(system.first, {*lines}) for system in comparison.systems]
-    for line, (place, maps) in product(lines, enumerate(known)):
-        drawn = maps.get(line)
-        if drawn and drawn.source and drawn.hypothesis:
-            rows = [[round(100 * weight) for weight in row] for row in drawn.weights]
-            by_line.setdefault(line + 1, {})[place] = [drawn.source, drawn.hypothesis, rows]
+    for place, system in enumerate(comparison.systems):
+        for drawn in system.first.texts.maps:
+            if drawn.line in lines and drawn.source and drawn.hypothesis:
+                rows = [[round(100 * weight) for weight in row] for row in drawn.weights]
+                maps = by_line.setdefault(drawn.line + 1, {})
+                maps[place] = [drawn.source, drawn.hypothesis, rows]
     text = json.dumps(by_line, separators=(",", ":"))
     return _base64(zlib.compress(text.encode(), 9)) if by_line else ""
-
-
-def _maps_of(evaluation: Evaluation, lines: set[int]) -> dict[int, AttentionMap]:
-    """Return line -> stored map, and new maps of ``lines`` if the checkpoint is unchanged."""
-    texts = evaluation.texts
-    maps = {drawn.line: drawn for drawn in texts.maps}
-    with contextlib.suppress(UserError):
-        if maps and (missing := lines - maps.keys()):
-            translator = Translator.load(evaluated_checkpoint(evaluation), precision="fp32")
-            translator.as_written = True
-            maps |= {drawn.line: drawn for drawn in draw_maps(translator, texts, missing, 32)}
-    return maps
 
 
 def _base64(content: bytes) -> str:

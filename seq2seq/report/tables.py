@@ -1,7 +1,5 @@
 """A comparison in tables and in one sentence, and the format of numbers in reports."""
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -166,21 +164,6 @@ def detail_tables(comparison: Comparison) -> list[Table]:
             ]
             tables.append(by_length(caption, comparison.settings.unit, systems[0].rows, columns))
     return tables
-
-
-def score_csv(comparison: Comparison) -> str:
-    """BLEU of each system by source length, with its interval, as CSV of unrounded numbers."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["system", f"source {comparison.settings.unit}", "n", "BLEU", "low", "high"])
-    for system in comparison.systems:
-        # A spreadsheet would compute a name that begins like a formula.
-        name = "'" * system.name.startswith(tuple("=+-@\t\r")) + system.name
-        for row in system.rows:
-            if row.sentences:
-                scores = row.bleu, row.bleu_low, row.bleu_high
-                writer.writerow([name, row.words, row.sentences, *scores])
-    return text.getvalue()
 
 
 def growth_table(comparison: Comparison) -> Table:

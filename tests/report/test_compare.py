@@ -1,6 +1,5 @@
 """What compare writes: parts that agree, the same bytes for the same evaluations, no leftovers."""
 
-import csv
 import dataclasses
 import json
 import re
@@ -18,8 +17,7 @@ from seq2seq.evaluation.folder import read_evaluation
 from seq2seq.report.compare import compare
 from seq2seq.report.tables import bleu_table, conclusion
 
-FILES = ["figure.pdf", "figure.svg", "page.html", "scores.json"]
-FILES += ["table.csv", "table.md", "table.tex"]
+FILES = ["figure.pdf", "figure.svg", "page.html", "scores.json", "table.md", "table.tex"]
 
 
 @pytest.fixture(scope="module")
@@ -64,14 +62,6 @@ def test_the_report_is_written_and_its_parts_agree(report, folders):
     assert numbers["conclusion"] == conclusion(compared)
     assert table.startswith(f"# {conclusion(compared)}\n")
     assert f"![{conclusion(compared)}](figure.svg)" in table
-    header, *rows = csv.reader((report / "table.csv").read_text(encoding="utf-8").splitlines())
-    assert header == ["system", "source words", "n", "BLEU", "low", "high"]
-    assert [(name, label, *map(float, cells)) for name, label, *cells in rows] == [
-        (system.name, row.words, row.sentences, row.bleu, row.bleu_low, row.bleu_high)
-        for system in compared.systems
-        for row in system.rows
-        if row.sentences
-    ]
     assert (report / "table.tex").read_text(encoding="utf-8") == bleu_table(compared).latex()
     assert (report / "figure.pdf").read_bytes().startswith(b"%PDF")
 
@@ -83,7 +73,7 @@ def test_labels_are_the_names_in_all_that_is_written(labelled):
     assert labels == ["with $5/..", "with $5_..", "one vector"]  # the baseline first
     (gap,) = comparison.gaps
     assert (gap.system, gap.baseline) == ("one vector", "with $5_..")
-    for name in ("table.md", "table.tex", "table.csv", "page.html"):
+    for name in ("table.md", "table.tex", "page.html"):
         text = (output / name).read_text(encoding="utf-8").replace("\\", "")  # as LaTeX has "\\$"
         assert all(label in text for label in labels)
         assert "additive" not in text
@@ -143,13 +133,10 @@ def test_run_folders_stand_for_their_evaluations(tmp_path):
 
 
 def test_a_strangers_name_is_text_in_every_file(tmp_path):
-    names = ["=1+1", "<img src=x onerror=alert(1)>"]
-    for number, name in enumerate(names):
-        evaluated(tmp_path / str(number), translated({5: 20, 40: 20}, lambda n: 0.9), name)
+    texts = translated({5: 20, 40: 20}, lambda n: 0.9)
+    evaluated(tmp_path / "0", texts, "<img src=x onerror=alert(1)>")
     run([f"{tmp_path}/?"], tmp_path / "report", None)
     assert "<img" not in (tmp_path / "report" / "table.md").read_text()
-    rows = [*csv.reader((tmp_path / "report" / "table.csv").read_text().splitlines())]
-    assert {row[0] for row in rows[1:]} == {"'=1+1", names[1]}
 
 
 def test_a_refusal_writes_nothing(tmp_path, folders):

@@ -18,7 +18,6 @@ from seq2seq.report.tables import (
     growth_table,
     half_length_table,
     notes,
-    score_csv,
 )
 
 
@@ -106,7 +105,7 @@ def test_the_unit_of_length_is_named_wherever_a_length_is(tmp_path):
     tables = [bleu_table(comparison), growth_table(comparison), half_length_table(comparison)]
     assert tables[0].columns[0] == evaluation_table(pairs[0]).columns[0] == "source characters"
     assert [row[0] for row in tables[0].rows[:-1]] == ["1-20", "61-80"]
-    said = [conclusion(comparison), *notes(comparison), score_csv(comparison)]
+    said = [conclusion(comparison), *notes(comparison)]
     said += [" ".join(table.columns) for table in tables]
-    assert sum("characters" in text for text in said) == 5
+    assert sum("characters" in text for text in said) == 4
     assert not any(re.search(r"[0-9] (source )?words|source words", text) for text in said)

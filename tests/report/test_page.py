@@ -6,7 +6,6 @@ import html.parser
 import json
 import random
 import re
-import shutil
 import zlib
 from dataclasses import replace
 
@@ -15,13 +14,9 @@ import pytest
 import sacrebleu
 from helpers.page_material import HOSTILE, page_of
 from helpers.synthetic_translations import evaluated
-from helpers.word_models import save_words, sentences
 
-from seq2seq.checkpoint import load_checkpoint
 from seq2seq.config import EvaluationConfig
-from seq2seq.decoding.translator import Translator
 from seq2seq.evaluation.comparison import compare_systems
-from seq2seq.evaluation.references import draw_maps
 from seq2seq.evaluation.translations import Translations
 from seq2seq.report.page import examples, runs_of_words
 from seq2seq.report.tables import conclusion, score_text, with_interval
@@ -158,37 +153,6 @@ def test_rows_and_columns_of_a_map_are_words_or_pieces(attending, page):
     ):
         changed = replace(attending, settings=replace(attending.settings, **settings))
         assert units(page_of(changed)) == expected
-
-
-def test_maps_that_are_missing_are_drawn_by_the_model_that_was_evaluated(tmp_path):
-    """A model that is gone, or that does not attend, has no more maps than are stored."""
-    sources = sentences(12)
-    said, lines, evaluations, whole = [f"der {one}" for one in sources], range(12), [], {}
-    for name, kind in {"kept": "additive", "gone": "additive", "blind": "fixed"}.items():
-        best = save_words(tmp_path / name / "checkpoints" / "best", kind)
-        translator = Translator.load(best, "cpu", "fp32")
-        translator.as_written = True
-        texts = Translations(sources, said, said, [])
-        whole[name] = draw_maps(translator, texts, lines, 5)
-        digest = load_checkpoint(best, translator.device).sha256
-        identity = {"system": [{"path": "../checkpoints/best", "sha256": digest}]}
-        stored = replace(texts, maps=sorted(whole[name], key=lambda one: one.line)[3:5])
-        folder = tmp_path / name / "evaluations" / "test"
-        evaluations.append(evaluated(folder, stored, name, identity=identity))
-    shutil.rmtree(tmp_path / "gone" / "checkpoints")
-    comparison = compare_systems(evaluations, "blind", EvaluationConfig(bootstrap=100))
-    shown = {one.line for one in examples(comparison)}
-    assert len(shown) > 5
-    found = maps_of(page_of(comparison))
-    names = [system.name for system in comparison.systems]
-    assert {(line, names[place]) for line, place in found} == {
-        *((line, "kept") for line in shown),
-        *((line, "gone") for line in shown & {4, 5}),
-    }
-    for drawn in (one for one in whole["kept"] if one.line + 1 in shown):
-        source, words, hundredths = found[drawn.line + 1, names.index("kept")]
-        assert (source, words) == (drawn.source, drawn.hypothesis)
-        np.testing.assert_allclose(np.array(hundredths) / 100, drawn.weights, atol=0.0052)
 
 
 def test_text_of_the_test_set_stays_text(page):
