@@ -92,7 +92,7 @@ def timed(config: DictConfig, environment: str) -> dict[str, float]:
 def tasks_of(checkpoint: str, data: str, sentences: int) -> Tasks:
     """Name of each task -> a function that does it once."""
     loaded = load_checkpoint(Path(checkpoint), choose_device("cpu"))
-    translator = Translator.load(loaded)
+    translator = Translator(loaded)
     text = next(iter(load_corpus(loaded.config.corpus, Path(data)).tests.values()))
     sides = read_aligned(text.source, text.target)
     step = len(sides[0]) // sentences

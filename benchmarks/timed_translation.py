@@ -18,7 +18,7 @@ from seq2seq.model.fast.operations import choose_operations
 def main(checkpoint: str, source: str, output: str, precision: str, *sizes: str) -> None:
     """Translate the file ``source`` on the CPU into ``output``."""
     beam, batch_size, max_length = map(int, sizes)
-    translator = Translator.load(Path(checkpoint), "cpu", precision)
+    translator = Translator(Path(checkpoint), "cpu", precision)
     choose_operations(translator.device, translator.precision)  # compiled at first use
     sentences = list(read_lines(Path(source)))
     config = DecodingConfig(beam=beam, batch_size=batch_size, max_ratio=0, max_extra=max_length)

@@ -37,7 +37,7 @@ def benchmark_translation(config: DictConfig) -> Path:
     name = config.test_set or next(iter(corpus.tests))
     require_choice("test_set", name, tuple(corpus.tests))
     sentences = list(read_lines(corpus.tests[name].source))
-    translator = Translator.load(checkpoint, precision=config.precision)
+    translator = Translator(checkpoint, precision=config.precision)
     searches = {
         (beam, size): (
             every_nth(sentences, config.most_batches * size),
@@ -101,7 +101,7 @@ def translate(
     checkpoint: str, device: str, precision: str, sentences: list[str], decoding: DecodingConfig
 ) -> None:
     """Load a model and translate with it, to measure memory."""
-    Translator.load(Path(checkpoint), device, precision).translate(sentences, decoding)
+    Translator(Path(checkpoint), device, precision).translate(sentences, decoding)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def translate(config: TranslateConfig) -> None:
 
     checkpoints = [config.checkpoint, *config.more_checkpoints]
     with process_group(config.device) as group:
-        translator = Translator.load(checkpoints, config.device, config.precision)
+        translator = Translator(checkpoints, config.device, config.precision)
         with translator.sharing(group) as first:
             if first:
                 translate_text(translator, config)

@@ -206,9 +206,8 @@ def reading(
     """Translator that reads vectors in place of sources, and the line that stands for each."""
     names = [str(number) for number in range(len(vectors))]
     codec = TextCodec(WhitespaceTokenizer("vectors"), Vocabulary(names, [1] * len(names)))
-    given = replace(
-        translator, model=handed(translator, vectors, Frame.free(vectors.shape[1])), source=codec
-    )
+    model = handed(translator, vectors, Frame.free(vectors.shape[1]))
+    given = Translator.of_parts(**{**vars(translator), "model": model, "source": codec})
     # As many pieces as the source has: the limit of length depends on them.
     lengths = [len(translator.source.encode(source)) for source in sources]
     return given, [" ".join([name] * n) for name, n in zip(names, lengths, strict=True)]
@@ -257,7 +256,7 @@ def main(evaluation: str, *others: str) -> None:
     lines = first_of_each(read[0].texts.sources, EACH)
     base, *_ = (part(one, lines) for one in read)
     checkpoint = Path(str(base.record.checkpoint))
-    translator, config = Translator.load(checkpoint, "cpu", "fp32"), read_config(checkpoint)
+    translator, config = Translator(checkpoint, "cpu", "fp32"), read_config(checkpoint)
     if config.model.attention.kind != "fixed":
         raise UserError(f"{evaluation} is not of attention kind fixed; put such a system first.")
     corpus = load_corpus(config.corpus, Path(config.data))

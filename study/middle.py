@@ -122,7 +122,7 @@ def no_end(evaluation: Evaluation, translator: Translator) -> Evaluation:
         if there.record.identity == identity:
             return there
     search = check("", (record.config or {})["decoding"], DecodingConfig)
-    forbidding = replace(translator, model=NoEnd.of(translator))
+    forbidding = Translator.of_parts(**{**vars(translator), "model": NoEnd.of(translator)})
     said = forbidding.translate(evaluation.texts.sources, search)
     texts = replace(
         evaluation.texts,
@@ -173,7 +173,7 @@ def trace(evaluation: Evaluation, before: Traced | None) -> Traced:
     """Trace the system of an evaluation; return it together with those traced ``before``."""
     texts, record = evaluation.texts, evaluation.record
     precision = PRECISIONS[record.identity["precision"]]
-    translator = Translator.load(str(record.checkpoint), record.identity["device"], precision)
+    translator = Translator(str(record.checkpoint), record.identity["device"], precision)
     if before is None:
         corpus = read_config(Path(str(record.checkpoint))).corpus
         assert isinstance(corpus, GrammarCorpus)

@@ -89,7 +89,7 @@ class States:
 def measure(run: RunFolder, test: ParallelText) -> States:
     """Measure the last state of a training on the references of ``test``."""
     sources, references = ([*read_lines(path)] for path in (test.source, test.target))
-    translator = Translator.load(str(newest_checkpoints(run.path)[0]), "cpu", "fp32")
+    translator = Translator(str(newest_checkpoints(run.path)[0]), "cpu", "fp32")
     scored = score_references(translator, sources, references, BATCH)
     entropies = np.zeros((1, len(sources)))
     words = np.array([len(source.split()) for source in sources])

@@ -152,7 +152,7 @@ def read_losses(evaluation: Evaluation) -> list[list[float]]:
         return losses
     device, precision = record.identity["device"], record.identity["precision"]
     model = evaluation.directory.parent / record.identity["system"][0]["path"]
-    translator = Translator.load(model, device, PRECISIONS[precision])
+    translator = Translator(model, device, PRECISIONS[precision])
     return piece_losses(translator, texts.sources, texts.references)
 
 

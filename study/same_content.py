@@ -101,7 +101,7 @@ def main(*evaluations: str) -> None:
         record = model.record
         search = check("", (record.config or {})["decoding"], DecodingConfig)
         precision = PRECISIONS[record.identity["precision"]]
-        translator = Translator.load(str(record.checkpoint), record.identity["device"], precision)
+        translator = Translator(str(record.checkpoint), record.identity["device"], precision)
         for name, lines in same_content(model.texts.sources, model.texts.references):
             sides = {"source": [whole(p) for p, _ in lines], "reference": [r for _, r in lines]}
             identity = record.identity | {

@@ -35,7 +35,7 @@ def test_train_reproduce_and_evaluate_return_what_they_wrote(tmp_path, monkeypat
     assert run.record().command == ["train.py", *toy, "system=attention"]
     assert run.metrics[-1]["update"] == run.record().progress.update == 4
     line = run.translator.translate("the dog sees the cat .").text
-    assert line == seq2seq.Translator.load(run.path).translate("the dog sees the cat .").text
+    assert line == seq2seq.Translator(run.path).translate("the dog sees the cat .").text
     ((folder, comparison),) = seq2seq.reproduce(*toy, beams=[1]).items()
     assert (tmp_path / folder / "page.html").exists()
     assert {system.name for system in comparison.systems} == {"attention", "no-attention"}

@@ -17,7 +17,7 @@ def share_exact(folder: Path, kind: str) -> dict[str, float]:
     """Train one arm; the share of exact test translations, short and long."""
     settings = {"batch_size": 50, "max_epochs": 6, "dev_bleu_sentences": 0, "log_every": 100}
     run = train(without_dropout(reversal_experiment(folder, kind, 0.01, **settings)))
-    translator = Translator.load(run.path, "cpu", "fp32")
+    translator = Translator(run.path, "cpu", "fp32")
     test = folder / "corpus" / "test"
     sources, references = (list(read_lines(test.with_suffix(s))) for s in (".source", ".target"))
     hypotheses = [h.text for h in translator.translate(sources, DecodingConfig(beam=1))]

@@ -7,7 +7,7 @@ the beam. The model reads R = N x W rows; the rows of one sentence are next to e
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -26,16 +26,6 @@ IDLE_SHARE = 0.2
 """Fraction of finished sentences at which a batch drops them: dropping copies all others."""
 
 
-class Seen(NamedTuple):
-    """What the steps of a hypothesis saw: a row for each piece, and for EOS if it was reached."""
-
-    weights: Float[Tensor, "T S"]
-    """Attention weights; all 0 for the attention kinds fixed, init_only and none."""
-    values: Float[Tensor, "T K"]
-    """Log-probabilities of the likeliest pieces, in nats, the highest first."""
-    pieces: Int[Tensor, "T K"]
-
-
 @dataclass(frozen=True)
 class SearchResult:
     """One hypothesis for one sentence, with the scores of a :class:`Hypothesis`."""
@@ -45,8 +35,8 @@ class SearchResult:
     score: float
     log_probability: float
     capped: bool
-    seen: Seen | None = field(default=None, compare=False)
-    """None without ``choices``."""
+    weights: Float[Tensor, "T S"] | None = field(default=None, compare=False)
+    """Attention weights of each piece, and of EOS if it was reached; None if not asked for."""
 
 
 def length_caps(
@@ -67,7 +57,7 @@ def beam_search(
     lengths: Int[Tensor, "B"],
     config: DecodingConfig,
     prefix: Sequence[int] = (),
-    choices: int | None = None,
+    attention: bool = False,
 ) -> list[list[SearchResult]]:
     """Search for the ``n_best`` hypotheses of each sentence, best first; a beam of 1 is greedy.
 
@@ -78,8 +68,7 @@ def beam_search(
     A log-probability never rises, and the divisor never falls. So a sentence is done when no
     log-probability / divisor at the cap exceeds the score of the finished one of rank ``n_best``.
 
-    ``source`` ends with EOS, which ``lengths`` count. Every hypothesis begins with ``prefix``. With
-    ``choices``, results have the attention and that number of likeliest pieces of each step.
+    ``source`` ends with EOS, which ``lengths`` count. Every hypothesis begins with ``prefix``.
     """
     batch, device = len(source), source.device
     caps = length_caps(lengths, config, len(prefix))
@@ -89,7 +78,7 @@ def beam_search(
     read: Any = model.encode(source, lengths)
     state: Any = model.init_state(read)
     finished = FinishedHypotheses(batch, config.beam, device)
-    seen: list[Seen] = []
+    seen: list[Tensor] = []
     moves: list[tuple[Tensor, Tensor]] = []  # the row that each row extends, and its new piece
 
     alive = torch.arange(batch, device=device)  # the N sentences
@@ -104,21 +93,20 @@ def beam_search(
             wide, forced = to_float32(logits), prefix[length - 1]
             expected = wide[:, forced] - wide.logsumexp(dim=1)  # before a piece is banned
         operations = choose_operations(device, logits.dtype)
-        count = min(max(config.beam, choices or 1), logits.shape[1])
-        gained, pieces = operations.likeliest(logits, banned, count)
-        if choices is not None:
-            seen.append(Seen(weights, gained[:, :choices], pieces[:, :choices]))
+        near = min(config.beam, logits.shape[1])  # the best of a sentence are among these
+        gained, pieces = operations.likeliest(logits, banned, near)
+        if attention:
+            seen.append(weights)
         if length <= len(prefix):
             total, token = total + expected[:, None], torch.full_like(token, forced)
             moves.append((alive, token))
             continue
-        near = min(config.beam, count)  # the best of a sentence are among those of each hypothesis
-        longer = (total[:, :, None] + gained[:, :near].unflatten(0, total.shape)).flatten(1)
+        longer = (total[:, :, None] + gained.unflatten(0, total.shape)).flatten(1)
         first = torch.arange(0, len(logits), total.shape[1], device=device)[:, None]
         ranked = longer.sort(dim=1, descending=True, stable=True)  # equal ones keep their order
         total, places = ranked.values[:, : config.beam], ranked.indices[:, : config.beam]
         rows = first + places // near
-        added = pieces[:, :near].reshape(longer.shape).gather(1, places)
+        added = pieces.reshape(longer.shape).gather(1, places)
         if finished.any:  # each finished hypothesis takes one place of the beam
             room = config.beam - finished.count[alive]
             beyond = torch.arange(total.shape[1], device=device) >= room[:, None]
@@ -189,7 +177,7 @@ class FinishedHypotheses:
 
 
 def _results(
-    finished: FinishedHypotheses, most: int, moves: list[tuple[Tensor, Tensor]], seen: list[Seen]
+    finished: FinishedHypotheses, most: int, moves: list[tuple[Tensor, Tensor]], seen: list[Tensor]
 ) -> list[list[SearchResult]]:
     """Return up to ``most`` hypotheses of each sentence; the first finished of equal ones."""
     order = finished.parts[0].sort(dim=1, descending=True, stable=True).indices[:, :most]
@@ -206,9 +194,8 @@ def _results(
                 ids.insert(0, token[path[-1]])
                 path.append(rows[path[-1]])
             own = [*zip(seen, reversed(path), strict=False)]
-            parts = [torch.stack([step[part][at] for step, at in own]) for part in range(3) if own]
-            saw = Seen(*parts) if own else None
-            results[-1].append(SearchResult(ids, score, total, capped, saw))
+            weights = torch.stack([step[at] for step, at in own]) if own else None
+            results[-1].append(SearchResult(ids, score, total, capped, weights))
         if not results[-1]:  # every score is NaN
             results[-1].append(SearchResult([], -torch.inf, -torch.inf, True))
     return results

@@ -47,9 +47,6 @@ class Hypothesis:
     ``local_p``. None without ``attention=True``, for a blank source, or without attention."""
     alternatives: list["Hypothesis"] = field(default_factory=list)
     """The other hypotheses of ``n_best``, best first."""
-    choices: list[list[tuple[str, float]]] = field(default_factory=list)
-    """Likeliest pieces at each position, with their probabilities. The last position is that of the
-    end of the sentence, unless ``capped``. [] without ``choices=COUNT``."""
     unknown: list[str] = field(default_factory=list)
     """Source words, or parts of words, that the model reads as ``<unk>``, each once."""
     source: str = ""

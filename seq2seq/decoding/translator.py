@@ -3,9 +3,9 @@
 import contextlib
 import logging
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from reprlib import repr as shortened
@@ -22,7 +22,7 @@ from seq2seq.config import DecodingConfig, check
 from seq2seq.data.text import SIDES
 from seq2seq.data.tokenization import WORD_START, TextCodec
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
-from seq2seq.decoding.beam_search import BANNED, beam_search
+from seq2seq.decoding.beam_search import beam_search
 from seq2seq.decoding.ensemble import Ensemble, forced_decode
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.device import choose_device, choose_precision, mixed_precision
@@ -46,9 +46,8 @@ class ForcedPair(NamedTuple):
     """Attention weights at each id; the last column is the source's end if ``model.attends``."""
 
 
-@dataclass(eq=False, repr=False)
 class Translator:
-    """A trained model that translates text; :meth:`load` reads one.
+    """A trained model that translates text.
 
     A blank line has an empty hypothesis. A line of more than ``max_pieces`` pieces is cut.
     """
@@ -67,10 +66,9 @@ class Translator:
     group: ProcessGroup = SINGLE
     """Processes that share the batches, see :meth:`sharing`."""
 
-    @classmethod
-    def load(
-        cls, checkpoint: Saved | Sequence[Saved], device: str = "auto", precision: str = "auto"
-    ) -> "Translator":
+    def __init__(
+        self, checkpoint: Saved | Sequence[Saved], device: str = "auto", precision: str = "auto"
+    ) -> None:
         """Load a checkpoint folder, or the best checkpoint of a run folder; several: an ensemble.
 
         ``device`` is auto, cpu or cuda, ``precision`` auto, fp32 or bf16. A :class:`Checkpoint`
@@ -89,20 +87,22 @@ class Translator:
                     f"{first.directory} and {other.directory} differ in tokenizer or vocabulary; "
                     "use checkpoints that were trained on one corpus with one tokenization."
                 )
-        place = next(models[0].parameters()).device
-        products = choose_precision(precision, place)
-        if place.type == "cpu" and products == torch.bfloat16:
+        self.model = Ensemble(models) if len(models) > 1 else models[0]
+        self.source, self.target = first.source, first.target
+        self.device = next(models[0].parameters()).device
+        self.precision = choose_precision(precision, self.device)
+        if self.device.type == "cpu" and self.precision == torch.bfloat16:
             for model in models:
                 model.round_weights()
-        return cls(
-            Ensemble(models) if len(models) > 1 else models[0],
-            first.source,
-            first.target,
-            place,
-            products,
-            first.config.tokenization.max_pieces,
-            [one.directory for one in loaded],
-        )
+        self.max_pieces = first.config.tokenization.max_pieces
+        self.checkpoints = [one.directory for one in loaded]
+
+    @classmethod
+    def of_parts(cls, model: TranslationModel | Ensemble, **fields: Any) -> "Translator":
+        """Build a translator from a model in memory and the other fields of this class."""
+        made = cls.__new__(cls)
+        vars(made).update(fields, model=model)
+        return made
 
     @contextlib.contextmanager
     def sharing(self, group: ProcessGroup) -> Iterator[bool]:
@@ -146,7 +146,6 @@ class Translator:
         *,
         prefix: str | Sequence[str] = "",
         attention: bool = False,
-        choices: int = 0,
         chunk: int = 4_096,
         progress: str = "",
         total: int | None = None,
@@ -154,9 +153,9 @@ class Translator:
     ) -> Iterator[Hypothesis]:
         """Translate a text of any length: yield one hypothesis for each line, in order.
 
-        Each begins with ``prefix``, a text or pieces. With ``attention`` it has the weights, with
-        ``choices`` that number of likeliest pieces of each position. Memory holds ``chunk`` lines.
-        On a terminal, ``progress`` stands before a bar of ``total`` lines.
+        Each begins with ``prefix``, a text or pieces. With ``attention`` it has the weights.
+        Memory holds ``chunk`` lines. On a terminal, ``progress`` stands before a bar of ``total``
+        lines.
         """
         if isinstance(lines, str):
             raise UserError('lines is a string; call translate("a dog") or stream(["a dog"]).')
@@ -164,7 +163,7 @@ class Translator:
         search = check("decoding", given, DecodingConfig)
         if isinstance(prefix, str):
             prefix = self.target.known_pieces(prefix)
-        wanted = search, [*map(_valid, prefix)], attention, choices
+        wanted = search, [*map(_valid, prefix)], attention
         reader = enumerate(lines, 1)
         with _bar(total, progress) as bar:
             while text := list(islice(reader, max(1, chunk))):
@@ -179,7 +178,7 @@ class Translator:
                     rows.append((line, pieces[: self.max_pieces]))
                 found = [Hypothesis("", 0.0, 0.0, [], False, source=line) for line, _ in rows]
                 lengths = [(len(pieces),) for _, pieces in rows]
-                work = "_translate_batch", rows, lengths, search.batch_size
+                work = Translator._translate_batch, rows, lengths, search.batch_size
                 for i, hypothesis in self._in_batches(*work, bar, *wanted):
                     found[i] = hypothesis
                 yield from found
@@ -209,7 +208,7 @@ class Translator:
         ended = [[*ids[: self.max_pieces], EOS] for ids in source_ids]
         rows = [(read, [*target, EOS]) for read, target in zip(ended, target_ids, strict=True)]
         with _bar(len(lengths), progress if lengths else "") as bar:
-            work = "_force_batch", rows, lengths, batch_size
+            work = Translator._force_batch, rows, lengths, batch_size
             for i, found in self._in_batches(*work, bar):
                 yield ForcedPair(i, *found)
 
@@ -224,15 +223,13 @@ class Translator:
         search: DecodingConfig,
         prefix: list[str],
         attention: bool,
-        choices: int,
     ) -> list[Hypothesis]:
         """Translate lines; each is (text, pieces)."""
         vocabulary = self.target.vocabulary
         ids = [[*self.source.vocabulary.encode(pieces), EOS] for _, pieces in lines]
         attends = attention and self.model.attends
-        most = min(choices, len(vocabulary) - len(BANNED)) if attends or choices else None
         forced = vocabulary.encode(prefix)
-        results = beam_search(self.model, *self._padded(ids), search, forced, most)
+        results = beam_search(self.model, *self._padded(ids), search, forced, attends)
         tokenizers = (self.source.tokenizer, self.target.tokenizer) if attends else None
         hypotheses = []
         for (text, pieces), read, found in zip(lines, ids, results, strict=True):
@@ -241,15 +238,10 @@ class Translator:
             unknown = [p.strip(WORD_START) for p, i in zip(ended, read, strict=True) if i == UNK]
             n_best = []
             for result in found:
-                written, seen = self.target.pieces(result.ids), result.seen
-                weights, listed = None, []
+                written, weights = self.target.pieces(result.ids), result.weights
                 written[: len(prefix)] = prefix[: len(written)]
-                if attends and seen:  # a copy: a view would keep the weights of the padding, too
-                    weights = seen.weights[: len(result.ids), : len(ended)].clone().cpu()
-                if choices and seen:
-                    names = map(vocabulary.decode, seen.pieces.tolist())
-                    shares = zip(names, seen.values.exp().tolist(), strict=True)
-                    listed = [[*zip(*row, strict=True)] for row in shares]
+                if weights is not None:  # a copy: a view would keep those of the padding, too
+                    weights = weights[: len(result.ids), : len(ended)].clone().cpu()
                 hypothesis = Hypothesis(
                     # A piece may hold line ends; a hypothesis is always one line.
                     " ".join(self.target.tokenizer.detokenize(written).splitlines()),
@@ -259,7 +251,6 @@ class Translator:
                     result.capped,
                     source_pieces=[] if weights is None else ended,
                     attention=weights,
-                    choices=listed,
                     unknown=[*dict.fromkeys(unknown)],
                     source=text,
                     tokenizers=tokenizers,
@@ -281,14 +272,14 @@ class Translator:
 
     def _in_batches(
         self,
-        work: str,
+        work: Callable[..., Any],
         rows: Sequence[Any],
         lengths: Sequence[tuple[int, ...]],
         size: int,
         bar: tqdm,
         *wanted: Any,
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (index, result of method ``work``) of the filled rows, the longest rows first."""
+        """Yield (index, result of ``work``) of the filled rows, the longest rows first."""
         filled = [i for i, of in enumerate(lengths) if all(of)]
         bar.update(len(rows) - len(filled))
         order = sorted(filled, key=lambda i: [-n for n in lengths[i]])
@@ -306,7 +297,7 @@ class Translator:
 
         def run(task: tuple[Any, ...]) -> Any:
             with mixed_precision(self.device, self.precision):
-                return getattr(self, task[0])(*task[1:])
+                return task[0](self, *task[1:])
 
         threads, training = torch.get_num_threads(), self.model.training
         workers = min(threads, len(tasks)) if self.device.type == "cpu" else 1

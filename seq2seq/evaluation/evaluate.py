@@ -53,7 +53,7 @@ def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evalu
     device = choose_device(config.device)
     paths = str(config.checkpoint), *config.more_checkpoints
     checkpoints = [load_checkpoint(Path(path), device) for path in paths]
-    translator = Translator.load(checkpoints, precision=config.precision)
+    translator = Translator(checkpoints, precision=config.precision)
     translator.as_written = True
     with translator.sharing(group) as first:
         return _evaluate_model(config, checkpoints, translator) if first else []

@@ -112,7 +112,7 @@ class RunFolder:
 
     @property
     def translator(self) -> Translator:
-        return Translator.load(self.path)
+        return Translator(self.path)
 
     @property
     def metrics(self) -> list[dict[str, Any]]:

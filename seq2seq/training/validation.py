@@ -72,7 +72,7 @@ class Validator:
         self.shown = [by_length[len(lengths) * part // 10] for part in (1, 5, 9) if by_length]
         self.examples: list[str] = []
         """Hypotheses of a short, a medium and a long source; the first time with references."""
-        self.translator = Translator(
+        self.translator = Translator.of_parts(
             self.model,
             source=data.source,
             target=data.target,

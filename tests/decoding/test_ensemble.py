@@ -63,11 +63,11 @@ def test_the_search_of_an_ensemble_maximises_what_forcing_it_scores():
 @pytest.mark.parametrize("kind", ["fixed", "slots"])
 def test_a_model_that_attends_to_no_word_does_not_thin_the_weights(kind, tmp_path):
     paths = [save(tmp_path, 4), save(tmp_path, 2, attention=AttentionConfig(kind=kind))]
-    translator = Translator.load(paths, "cpu", "fp32")
+    translator = Translator(paths, "cpu", "fp32")
     found = translator.translate("a dog barks", attention=True)
     assert found.pieces
     torch.testing.assert_close(found.attention.sum(dim=1), torch.ones(len(found.pieces)))
-    alone = Translator.load(paths[1], "cpu", "fp32").translate("a dog", attention=True)
+    alone = Translator(paths[1], "cpu", "fp32").translate("a dog", attention=True)
     assert alone.attention is None
 
 
@@ -76,9 +76,9 @@ def test_checkpoints_of_other_vocabularies_are_refused_but_not_of_other_sizes(tm
     others = codec("de", "eine katze miaut"), codec("nl", "ein hund bellt")
     for seed, target in enumerate(others, start=3):
         with pytest.raises(UserError, match="vocabulary"):
-            Translator.load([one, save(tmp_path, seed, target=target)], "cpu")
-    ensemble = Translator.load([one, wider], "cpu", "fp32")
+            Translator([one, save(tmp_path, seed, target=target)], "cpu")
+    ensemble = Translator([one, wider], "cpu", "fp32")
     assert ensemble.model.parameter_counts()["total"] == sum(
-        Translator.load(path, "cpu").model.parameter_counts()["total"] for path in (one, wider)
+        Translator(path, "cpu").model.parameter_counts()["total"] for path in (one, wider)
     )
     assert len(ensemble.translate(["a dog", ""])) == 2

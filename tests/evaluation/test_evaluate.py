@@ -59,7 +59,7 @@ def test_what_the_search_said_of_each_line_is_kept(run, tmp_path, monkeypatch):
     monkeypatch.setattr(stage, "time", clock)  # the speed is that of the search
     (found,) = evaluate(settings(run, decoding=search, output=str(tmp_path)))
     assert (found.record.seconds, found.record.sentences_per_second) == (2, 50)
-    said = Translator.load(run, "cpu", "fp32").translate(found.texts.sources, search)
+    said = Translator(run, "cpu", "fp32").translate(found.texts.sources, search)
     assert found.texts.hypotheses == [one.text for one in said]
     assert found.texts.capped == [one.capped for one in said]
     assert found.texts.log_probabilities == [one.log_probability for one in said]
@@ -135,7 +135,7 @@ def own_text(folder: Path, name: str = "own", source: str = "a b\n\nc d e\n") ->
 
 
 def test_sources_that_are_translated_in_part_are_counted_and_said(run, tmp_path):
-    longest = Translator.load(run).max_pieces
+    longest = Translator(run).max_pieces
     text = own_text(tmp_path, source="a " * longest + "\n\n" + "b " * (longest + 1) + "\n")
     search = DecodingConfig(beam=1, max_ratio=0, max_extra=2)
     config = settings(run, **text, decoding=search, output=str(tmp_path / "out"))

@@ -19,7 +19,7 @@ REFERENCES = ["C B A", "A", "H H", "", "G"]
 
 @pytest.fixture
 def translator(trained) -> Translator:
-    return Translator.load(trained[2][0], "cpu", "fp32")
+    return Translator(trained[2][0], "cpu", "fp32")
 
 
 def slow_log_probability(
@@ -41,7 +41,7 @@ def slow_log_probability(
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("batch_size", [2, 64])
 def test_each_reference_has_the_log_probability_of_the_models_alone(trained, count, batch_size):
-    translator = Translator.load(trained[2][:count], "cpu", "fp32")
+    translator = Translator(trained[2][:count], "cpu", "fp32")
     models = [load_checkpoint(path, CPU).model for path in trained[2][:count]]
     found = score_references(translator, SOURCES, REFERENCES, batch_size)
     assert found.pieces == [4, 0, 3, 0, 2]

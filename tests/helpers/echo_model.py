@@ -56,4 +56,4 @@ def echo(max_pieces=50, precision=torch.float32):
     codec = TextCodec(WhitespaceTokenizer("de"), Vocabulary(WORDS, [1] * len(WORDS)))
     model = EchoModel(len(codec.vocabulary))
     sides = {"source": codec, "target": codec, "max_pieces": max_pieces}
-    return Translator(model, **sides, device=CPU, precision=precision)
+    return Translator.of_parts(model, **sides, device=CPU, precision=precision)

@@ -146,7 +146,7 @@ def tiny_translator(kind: str = "additive") -> Translator:
     """Translator of subwords, in float32, on the CPU."""
     sides = dict.fromkeys(("source", "target"), tiny_codec())
     settings = {"max_pieces": 20, "device": CPU, "precision": torch.float32}
-    return Translator(_tiny_model(kind), **sides, **settings)
+    return Translator.of_parts(_tiny_model(kind), **sides, **settings)
 
 
 def save_tiny(folder: Path, kind: str = "additive") -> Path:

@@ -53,7 +53,7 @@ def rounded_translator(checkpoint: Checkpoint) -> Translator:
             if parameter.ndim == 2:
                 steps, step = rounded(parameter)
                 parameter.copy_(steps * step[:, None])
-    return Translator.load(checkpoint, precision="fp32")
+    return Translator(checkpoint, precision="fp32")
 
 
 def sentences(count: int, seed: int = 0) -> list[str]:

@@ -1,6 +1,7 @@
 """The live page as a reader meets it. Skipped where there is no Chromium to look at it with."""
 
 import pytest
+import torch
 from helpers.chromium import (
     MARKS,
     enter,
@@ -14,6 +15,9 @@ from helpers.chromium import (
 )
 from helpers.word_models import rounded_translator, sentences, word_checkpoint
 
+from seq2seq.data.vocabulary import BOS, EOS, PAD
+from seq2seq.decoding.ensemble import forced_decode
+from seq2seq.decoding.translator import Translator
 from seq2seq.report.live import packed, render_live
 
 pytest.importorskip("selenium")
@@ -77,13 +81,24 @@ def test_the_page_translates_as_python_does_with_the_same_weights(page, translat
             assert not missing or f"does not know: {missing}" in card
 
 
+def likeliest(translator: Translator, text: str, before: list[str]) -> list[tuple[str, float]]:
+    """The five likeliest pieces after ``before``, with their probabilities."""
+    pieces, start = translator.target.vocabulary.pieces, translator.target.vocabulary.encode(before)
+    read = torch.tensor([[*translator.source.encode(text), EOS]] * len(pieces))
+    target = torch.tensor([[*start, i] for i in range(len(pieces))])
+    lengths = torch.full((len(pieces),), read.shape[1])
+    found = forced_decode(translator.model, read, lengths, target).log_probabilities[:, -1].exp()
+    found[[PAD, BOS]] = 0  # never written
+    return [(pieces[i], float(found[i])) for i in found.topk(5).indices.tolist()]
+
+
 def test_another_word_is_chosen_and_the_rest_is_translated_anew(page, translators):
     text = "the old man sees a dog ."
     said = enter(page, text)
     for name, translator in translators.items():
         pieces = said[name]
         place = min(1, len(pieces) - 1)
-        listed = translator.translate(text, beam=1, choices=5).choices[place]
+        listed = likeliest(translator, text, pieces[:place])
         word = one(page, f'.card[data-name="{name}"] [data-place="{place}"]')
         word.click()
         options = shown(page, ".choices button")

@@ -98,7 +98,7 @@ def test_a_decoder_that_can_copy_reads_any_short_text_out_of_a_crammed_zero(tmp_
     monkeypatch.setattr(cram, "STEPS", 100)
     write_reversal_corpus(tmp_path / "corpus", train=2000, longest=2)
     config = reversal_experiment(tmp_path, "fixed", 0.02, max_epochs=3, validate_every=1000)
-    translator = Translator.load(train(config).path, "cpu", "fp32")
+    translator = Translator(train(config).path, "cpu", "fp32")
     texts = ["A B", "H C", "D", "F F", "B A"]
     width = cram.encoded(translator, ["a"]).shape[1]
     zeros = torch.zeros(len(texts), width)

@@ -1,7 +1,5 @@
 """Jumps, places and the forbidden end, where the answer is known."""
 
-from dataclasses import replace
-
 import middle
 import numpy as np
 import pytest
@@ -69,10 +67,12 @@ def test_places_are_those_of_the_links_and_right_if_within_two_words():
 
 @pytest.mark.parametrize("beam", [1, 3])
 def test_no_translation_ends_early_if_the_end_is_forbidden(tmp_path, beam):
-    translator = Translator.load(save_tiny(tmp_path), "cpu", "fp32")
+    translator = Translator(save_tiny(tmp_path), "cpu", "fp32")
     with torch.no_grad():
         translator.model.output.bias[3] += 200.0  # else it hardly ends
-    forbidding = replace(translator, model=middle.NoEnd.of(translator))
+    forbidding = type(translator).of_parts(
+        **{**vars(translator), "model": middle.NoEnd.of(translator)}
+    )
     search = DecodingConfig(beam=beam)
     for source in SENTENCES:
         pieces = len(translator.source.encode(source))

@@ -60,7 +60,7 @@ def test_a_checkpoint_translates_alike_on_both(folder):
     sentences = list(read_lines(folder / "corpus" / "test.source"))
     for search in (DecodingConfig(beam=1), DecodingConfig(beam=4)):
         found = [
-            Translator.load(run.best, device, "fp32").translate(sentences, search)
+            Translator(run.best, device, "fp32").translate(sentences, search)
             for device in ("cpu", DEVICE)
         ]
         for mine, theirs in zip(*found, strict=True):
