@@ -43,7 +43,8 @@ def launch(name: str) -> None:
     sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a scheduler's locale may lack some characters
-            stream.reconfigure(errors="replace")
+            with contextlib.suppress(OSError):
+                stream.reconfigure(errors="replace")
     with exit_status():
         require_choice("command", name, STAGES)
         from seq2seq.composition import compose  # imports Hydra

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 # Before torch is imported: tests run side by side, so each keeps to one thread.
@@ -52,6 +53,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     folder = item.path.relative_to(Path(__file__).parent).parts[0]
     checked = folder in CHECKED and not item.get_closest_marker("unchecked")
     jaxtyping.config.update("jaxtyping_disable", not checked)
+
+
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """Scripts set handlers of signals, and end; a test that runs one in this process goes on."""
+    before = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    yield
+    for number, handler in before.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
 
 
 EDITION = ("study", "benchmarks", "test_package.py", "test_notebook.py", "test_experiments.py")

@@ -30,7 +30,7 @@ REFUSALS = [
     ("train", "corpus=europrl", "first: europarl"),
     ("train", "experiment=[a]", "experiment=[a]"),
     ("train", "experiment=/no/such", "experiment=/no/such"),
-    ("train", "--config-dir=nowhere experiment=mine", "experiment=mine"),
+    ("train", "--config-dir=nowhere experiment=mine", "nowhere"),
     ("reproduce", "system=atention", "first: attention"),
     ("train", "system=bahdanau", "first: additive"),
     ("reproduce", "system=transformer", "system=transformer"),

@@ -65,7 +65,11 @@ def _own_folder(config: FilesCorpus, own: Path | None, home: Path) -> TextFolder
     if own is None:
         raise UserError("corpus=files needs your text; set corpus.directory=FOLDER.")
     sizes = {"valid": config.valid_pairs or 0, "test": config.test_pairs or 0}
-    texts = find_texts(own, (config.source, config.target)) if any(sizes.values()) else {}
+    texts = (
+        find_texts(own, (config.source, config.target))
+        if any(sizes.values()) and own.is_dir()
+        else {}
+    )
     if "train" not in texts:
         return own, None
     kept = [text for name, text in texts.items() if name == "valid" or name.startswith("test")]

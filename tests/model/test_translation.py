@@ -54,7 +54,6 @@ def test_shapes_are_checked_at_run_time_in_tests():
         ({"kind": "dot"}, {"hidden_size": 10}, "hidden_size"),
         ({"kind": "multi_head", "size": 10, "heads": 4}, {}, "heads"),
         ({"kind": "multi_head", "size": 10, "heads": 5}, {}, "heads"),
-        ({}, {"order": "cho"}, "order=cho"),
         ({}, {"input_feeding": True}, "input_feeding"),
         ({}, {"order": "luong", "readout": "maxout"}, "readout"),
     ],

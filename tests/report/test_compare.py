@@ -143,7 +143,6 @@ def test_a_refusal_writes_nothing(tmp_path, folders):
     missing = shutil.copytree(folders[0], tmp_path / "copy")
     (missing / "hypotheses.txt").unlink()
     for named, more, key in (
-        ([], {}, "evaluations"),
         (folders, {"baseline": "additiv"}, "additiv"),
         ([*folders, str(tmp_path / "nowhere")], {}, "nowhere"),
         ([str(missing)], {}, "hypotheses.txt"),
