@@ -87,9 +87,11 @@ def likeliest(translator: Translator, text: str, before: list[str]) -> list[tupl
     read = torch.tensor([[*translator.source.encode(text), EOS]] * len(pieces))
     target = torch.tensor([[*start, i] for i in range(len(pieces))])
     lengths = torch.full((len(pieces),), read.shape[1])
-    found = forced_decode(translator.model, read, lengths, target).log_probabilities[:, -1].exp()
+    found = (
+        forced_decode(translator.model.eval(), read, lengths, target).log_probabilities[:, -1].exp()
+    )
     found[[PAD, BOS]] = 0  # never written
-    return [(pieces[i], float(found[i] / found.sum())) for i in found.topk(5).indices.tolist()]
+    return [(pieces[i], float(found[i])) for i in found.topk(5).indices.tolist()]
 
 
 def test_another_word_is_chosen_and_the_rest_is_translated_anew(page, translators):
