@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from seq2seq.decoding.hypothesis import Hypothesis
     from seq2seq.decoding.translator import Translator
 
-    __version__: str
-
+__version__ = "0.2.0"
 PLACES = {
     **dict.fromkeys(("evaluate", "reproduce", "train"), "seq2seq.api"),
     **dict.fromkeys(("Hypothesis", "Translator"), "seq2seq.decoding.translator"),
@@ -40,12 +39,6 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name in PLACES:
-        return getattr(import_module(PLACES[name]), name)
-    if name != "__version__":
+    if name not in PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    metadata = import_module("importlib.metadata")
-    try:
-        return metadata.version("seq2seq")
-    except metadata.PackageNotFoundError:  # in a checkout that is not installed
-        return "0+unknown"
+    return getattr(import_module(PLACES[name]), name)

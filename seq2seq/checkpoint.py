@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 from jaxtyping import UInt8
 from safetensors import SafetensorError
-from safetensors.torch import load_file, load_model, save_file
+from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor
 
 from seq2seq.config import Natural, Stored, TrainConfig, read_json
@@ -85,7 +85,7 @@ def save_checkpoint(
     """Write a checkpoint to ``directory``; training cannot resume from one without optimizer."""
     try:
         with replacing_folder(directory) as folder:
-            save_file(_tensors_of(checkpoint.model), folder / MODEL)
+            save_model(checkpoint.model, str(folder / MODEL))
             if optimizer is not None:
                 moments = {
                     f"{index}.{name}": value.detach().contiguous()
@@ -225,11 +225,3 @@ def _verify(folder: Path, *names: str) -> Set[str]:
         if not path.is_file() or file_digest(path) != files.get(name):
             raise UserError(f"{name} in {folder} is missing or altered; {REMEDY}.")
     return files.keys()
-
-
-def _tensors_of(model: TranslationModel) -> dict[str, Tensor]:
-    """Parameters and buffers by name; a shared tensor appears once, under its first name."""
-    named: dict[int, tuple[str, Tensor]] = {}
-    for name, tensor in model.state_dict(keep_vars=True).items():
-        named.setdefault(id(tensor), (name, tensor.detach()))
-    return dict(named.values())

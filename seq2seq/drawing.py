@@ -49,8 +49,8 @@ LETTERS = 16
 MAP_NOTE = (
     "Across: the source; down: the translation. The stronger the colour, the higher the weight."
 )
-WIDTH, NARROW = 9.6, 4.2
-"""Widths of a figure in inches; the narrow one is for a phone."""
+WIDTH = 9.6
+"""Width of a figure in inches."""
 FONTS = ("CJK JP", "Thai", "Devanagari", "Khmer", "Lao", "Myanmar")
 """Fonts for letters that DejaVu Sans lacks, all of the family Noto Sans."""
 RC: dict[Any, Any] = {
@@ -120,16 +120,14 @@ def styles(configs: Sequence[Mapping[str, Any] | None]) -> list[Style]:
     return found
 
 
-def new_figure(
-    height: float, title: str, subtitle: str, note: str = "", narrow: bool = False
-) -> Figure:
+def new_figure(height: float, title: str, subtitle: str, note: str = "") -> Figure:
     """Create a figure with its heading; matplotlib lays out what is drawn on it.
 
     ``height`` is in inches; several lines of text add to it, and no title takes 0.8 from it.
     """
-    width, sizes = (NARROW, (13, 10, 9)) if narrow else (WIDTH, (16, 11, 9))
+    sizes = 16, 11, 9
     texts = [
-        textwrap.fill(text, round((width - 0.5) * by / size))
+        textwrap.fill(text, round((WIDTH - 0.5) * by / size))
         for text, by, size in zip((title, subtitle, note), (115, 130, 130), sizes, strict=True)
     ]
     more = [text.count("\n") * size / 60 for text, size in zip(texts, sizes, strict=True)]
@@ -138,8 +136,8 @@ def new_figure(
     if not title:
         head, height = head - 0.8, height - 0.8
     room = (0.01, foot / height, 0.98, 1 - (head + foot) / height)
-    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(rect=room))
-    left, below = 0.29 / width, 1 - (0.58 + more[0]) / height
+    figure = Figure(figsize=(WIDTH, height), layout=ConstrainedLayoutEngine(rect=room))
+    left, below = 0.29 / WIDTH, 1 - (0.58 + more[0]) / height
     figure.text(left, 1 - 0.2 / height, texts[0], fontsize=sizes[0], fontweight="bold", va="top")
     figure.text(left, below, texts[1], fontsize=sizes[1], va="top")
     figure.text(left, 0.14 / height, texts[2], fontsize=sizes[2], color=FAINT)
@@ -209,15 +207,11 @@ def short(word: str) -> str:
 
 def name_lines(figure: Figure, axes: Axes, more: Sequence[Line2D] = ()) -> None:
     """Draw a legend: the lines of ``axes`` by falling final value, then the lines ``more``."""
-    narrow = figure.get_figwidth() == NARROW
     named = {str(line.get_label()): line for line in axes.lines}
     lines = sorted(named.values(), key=lambda line: -np.asarray(line.get_ydata())[-1])
     lines = [one for one in (*lines, *more) if not str(one.get_label()).startswith("_")]
-    names = [textwrap.fill(str(line.get_label()), 40 if narrow else 24) for line in lines]
-    if narrow:
-        axes.legend(lines, names, loc="lower left", bbox_to_anchor=(-0.1, 1))
-    else:
-        figure.legend(lines, names, loc="outside right center")
+    names = [textwrap.fill(str(line.get_label()), 24) for line in lines]
+    figure.legend(lines, names, loc="outside right center")
 
 
 def styled() -> AbstractContextManager[None]:

@@ -12,7 +12,6 @@ from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.evaluate import evaluate
 from seq2seq.evaluation.test_sets import find_test_sets, find_test_texts
-from seq2seq.report.terminal import plan
 from seq2seq.training.run_folder import RunFolder, codec_folder
 from seq2seq.training.trainer import Trainer
 
@@ -28,15 +27,13 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
     prepared = [
         prepare(run.corpus, run.tokenization, Path(run.data), codec_folder(run)) for run in runs
     ]
-    tests = _test_sets(evaluations, runs)
+    _require_equal_tests(evaluations, runs)
     # Existing runs are claimed first, so that a refusal leaves no new folder behind.
     folders = zip(map(RunFolder, runs), prepared, strict=True)
     for folder, data in sorted(folders, key=lambda pair: not pair[0].path.exists()):
         folder.claim(data.hashes)
-    searches = [search.name for search in evaluations[0].searches()]
-    for run, data in zip(runs, prepared, strict=True):
-        if run is runs[0] or not RunFolder(run).finished:
-            log.info("%s", plan(runs, searches, tests))
+    for number, (run, data) in enumerate(zip(runs, prepared, strict=True), 1):
+        log.info("Training %d of %d: %s, seed %d", number, len(runs), run.system, run.seed)
         Trainer(run, data).run()
     made: dict[str, list[str]] = {}
     for run, best in zip(runs, evaluations, strict=True):
@@ -71,8 +68,8 @@ def reproduce_runs(config: ReproduceConfig, runs: list[TrainConfig]) -> dict[str
     return compared
 
 
-def _test_sets(evaluations: list[EvaluateConfig], runs: list[TrainConfig]) -> list[str]:
-    """Return the names of the test sets; refuse those that differ between two runs."""
+def _require_equal_tests(evaluations: list[EvaluateConfig], runs: list[TrainConfig]) -> None:
+    """Refuse test sets that differ between two runs."""
     first, *others = (
         find_test_sets(one, run.corpus) for one, run in zip(evaluations, runs, strict=True)
     )
@@ -88,7 +85,6 @@ def _test_sets(evaluations: list[EvaluateConfig], runs: list[TrainConfig]) -> li
                 "so their scores cannot be compared; use one test text for all systems, or name "
                 "test sets that are equal, with test_sets=[...]."
             )
-    return [*first]
 
 
 def _evaluate_config(config: ReproduceConfig, run: TrainConfig) -> EvaluateConfig:

@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib.metadata
-import os
 import platform
 import re
 import subprocess
@@ -52,12 +51,9 @@ class Hardware(Stored):
 
     device: str = "unknown"
     processor: str = "unknown"
-    cores: str = "unknown"
     threads: str = "unknown"
     torch: str = "unknown"
-    system: str = "unknown"
     gpu: str | None = None
-    cuda: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -196,16 +192,10 @@ def _hardware(device: torch.device) -> Hardware:
     cpuinfo = Path("/proc/cpuinfo")
     text = cpuinfo.read_text(encoding="utf-8", errors="replace") if cpuinfo.is_file() else ""
     named = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    # A container or a batch system may lend fewer cores than the machine has.
-    lent = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    cuda = device.type == "cuda"
     return Hardware(
         device=str(device),
         processor=named[1].strip() if named else platform.processor() or platform.machine(),
-        cores=str(lent),
         threads=str(torch.get_num_threads()),
         torch=torch.__version__,
-        system=platform.platform(),
-        gpu=torch.cuda.get_device_name(device) if cuda else None,
-        cuda=str(torch.version.cuda) if cuda else None,
+        gpu=torch.cuda.get_device_name(device) if device.type == "cuda" else None,
     )

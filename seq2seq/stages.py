@@ -14,18 +14,11 @@ from seq2seq.config import (
 def prepare(config: TrainConfig) -> None:
     """Download or generate a corpus, learn its tokenizers and encode it, ready for training."""
     from seq2seq.data.preparation import advise, prepare, summary
-    from seq2seq.data.text import read_lines
-    from seq2seq.evaluation.scores import bleu, bleu_counts
     from seq2seq.training.run_folder import codec_folder
 
     data = prepare(config.corpus, config.tokenization, Path(config.data), codec_folder(config))
     advise(config, data)
     print(summary(data))
-    scoring = config.evaluation.for_languages(config.corpus.source, config.corpus.target)
-    meant = list(read_lines(data.corpus.valid.target))
-    joined = [data.target.decode(data.target.encode(line)) for line in meant]
-    score = bleu(bleu_counts(joined, meant, tokenize=scoring.tokenize).sum(axis=0))
-    print(f"valid: the references, cut into these pieces and joined again, have {score:.2f} BLEU")
 
 
 def train(config: TrainConfig) -> None:

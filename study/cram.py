@@ -43,8 +43,8 @@ from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
 from seq2seq.data.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
+from seq2seq.evaluation.evaluate import score_references
 from seq2seq.evaluation.folder import SCORES, Evaluation, read_evaluation, write_evaluation
-from seq2seq.evaluation.references import score_references
 from seq2seq.evaluation.scores import bucket_members, source_lengths
 from seq2seq.evaluation.translations import Translations
 from seq2seq.files import digest, write_json

@@ -5,6 +5,7 @@ import math
 import os
 import re
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from seq2seq.config import DecodingConfig, EvaluateConfig
 from seq2seq.data.splits import read_learned, warn_if_learned
 from seq2seq.data.text import ParallelText, content_digest, read_aligned, read_references
 from seq2seq.data.vocabulary import UNK
+from seq2seq.decoding.hypothesis import attention_by_word
 from seq2seq.decoding.translator import Translator
 from seq2seq.device import choose_device
 from seq2seq.distributed import SINGLE, ProcessGroup
@@ -29,15 +31,15 @@ from seq2seq.evaluation.folder import (
     write_evaluation,
 )
 from seq2seq.evaluation.lengths import lines_by_length
-from seq2seq.evaluation.references import draw_maps, score_references
 from seq2seq.evaluation.scores import signatures
 from seq2seq.evaluation.test_sets import find_test_sets, given_text
-from seq2seq.evaluation.translations import ReferenceScores, Translations
+from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
 from seq2seq.files import named_file
 from seq2seq.record import EvaluationRecord, Member, environment_record, read_record
 
 log = logging.getLogger(__name__)
 
+READING = "reading known translations"  # before the progress bar
 MAPS_PER_BUCKET = 3
 """Maximum number of attention maps of each bucket of source length, besides the setting maps."""
 
@@ -171,6 +173,38 @@ def _translate(
         scores,
         more_references=more,
     )
+
+
+def score_references(
+    translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
+) -> ReferenceScores:
+    """Score each reference given its source; see :meth:`Translator.force`."""
+    log_probabilities: list[float | None] = [None] * len(sources)
+    pieces = [0] * len(sources)
+    for forced in translator.force(sources, references, batch_size, READING):
+        value = float(forced.log_probabilities.double().sum())
+        pieces[forced.line] = len(forced.log_probabilities)
+        log_probabilities[forced.line] = value if math.isfinite(value) else None
+    return ReferenceScores(log_probabilities, pieces)
+
+
+def draw_maps(
+    translator: Translator, texts: Translations, lines: Iterable[int], batch_size: int
+) -> list[AttentionMap]:
+    """Make attention maps of ``lines``, without blank ones; [] for a model without attention."""
+    numbers = sorted(lines) if translator.model.attends else []
+    sides = [[side[n] for n in numbers] for side in (texts.sources, texts.hypotheses)]
+    sources, hypotheses = sides
+    tokenizers = translator.source.tokenizer, translator.target.tokenizer
+    maps = []
+    for forced in translator.force(sources, hypotheses, batch_size, READING):
+        both = zip(tokenizers, sides, strict=True)
+        pieces = [tokenizer.tokenize(side[forced.line]) for tokenizer, side in both]
+        source, target, words = attention_by_word(forced.weights[:-1], pieces, tokenizers)
+        weights = [[round(weight, 4) for weight in row] for row in words.tolist()]
+        source = source[: words.shape[1]]
+        maps.append(AttentionMap(numbers[forced.line], source, target, weights))
+    return maps
 
 
 def _evaluate_external(config: EvaluateConfig) -> Evaluation:

@@ -6,12 +6,10 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from seq2seq.drawing import (
     FAINT,
     INK,
-    LINES,
     MAP_NOTE,
     WIDTH,
     ZONE,
@@ -40,11 +38,11 @@ WORDS = 1.2
 """Space in inches left of and above a map, for the words."""
 
 
-def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = False) -> Figure:
+def length_figure(comparison: Comparison, bare: bool = False) -> Figure:
     """Draw BLEU by source length: points at buckets, bands for intervals, n below each bucket.
 
-    An invisible area over each bucket (``ZONE``) lets a page show details of the bucket. ``narrow``
-    is for a phone, without n; ``bare`` is for a page with its own title.
+    An invisible area over each bucket (``ZONE``) lets a page show details of the bucket. ``bare``
+    is for a page with its own title.
     """
     settings, systems = comparison.settings, comparison.systems
     buckets, several = systems[0].buckets, any(len(system.seeds) > 1 for system in systems)
@@ -52,8 +50,7 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
     notes += " Points: means over seeds; whiskers: lowest and highest seed." * several
     notes += f" Hollow: fewer than {FEW} sentences." * any(row.few for row in buckets)
     texts = ("", "") if bare else (title(comparison), conclusion(comparison))
-    height = 4.4 + 0.2 * len(systems) + 0.6 * bare if narrow else HEIGHT
-    figure = new_figure(height, *texts, notes, narrow)
+    figure = new_figure(HEIGHT, *texts, notes)
     axes = figure.add_subplot()
     drawn = [1.0]
     for system, style in zip(systems, styles(comparison.configs), strict=True):
@@ -70,12 +67,10 @@ def length_figure(comparison: Comparison, narrow: bool = False, bare: bool = Fal
     for place in range(len(buckets)):
         ends = place - 0.5, place + 0.5
         axes.axvspan(*ends, alpha=0, linewidth=0, zorder=9, gid=f"{ZONE}{place}")
-    label_lengths(axes, buckets, settings.unit, count=not narrow)
-    if narrow:
-        axes.tick_params(labelsize=9)
+    label_lengths(axes, buckets, settings.unit, count=True)
     top = 102.0 if max(drawn) > 88 else max(drawn) * 1.08
     axes.set_ylim(0, max(top, 1.08 * highest))
-    axes.set_ylabel("BLEU" if narrow else "BLEU (0 to 100)")
+    axes.set_ylabel("BLEU (0 to 100)")
     name_lines(figure, axes)
     return figure
 
@@ -138,35 +133,18 @@ def attention_figure(system: System, colour: str) -> Figure:
 
 
 def learning_curves(runs: Sequence[TrainingRun]) -> Figure:
-    """Draw dev loss and BLEU by updates, and each system's BLEU at a few lengths if measured."""
+    """Draw dev loss and dev BLEU by updates."""
     runs = [run for run in runs if run.validations]
     configs = {run.record.system: run.config for run in runs}
     style_of = dict(zip(configs, styles(list(configs.values())), strict=True))
-    measured = next((list(by) for run in runs if (by := run.validations[0].bleu_by_length)), [])
-    places = zip((0, len(measured) // 2, -1), LINES[2::-1], strict=True)
-    lines = {measured[place]: line for place, line in places if measured}
-    span = 2 if len(style_of) <= 2 else 1  # of four columns
-    rows = -(-len(style_of) * span // 4) if lines else 0
-    subtitle = "by updates" + "; below: dev BLEU of each system by source length" * bool(lines)
     note = "Marks: the best checkpoint by the training's own measure."
-    figure = new_figure(4.5 + 2 * rows, "Learning curves", subtitle, note)
-    grid = figure.add_gridspec(1 + rows, 4, height_ratios=[1.6, *[1] * rows])
-    loss, bleu = figure.add_subplot(grid[0, :2]), figure.add_subplot(grid[0, 2:])
+    figure = new_figure(4.5, "Learning curves", "by updates", note)
+    loss, bleu = figure.subplots(1, 2)
     for run in runs:
         style = style_of[run.record.system]
         _draw_curve(loss, run, {one.update: one.loss for one in run.validations}, style)
         scores = {one.update: one.bleu for one in run.validations if one.bleu is not None}
         _draw_curve(bleu, run, scores, style)
-    for place, system in enumerate(style_of if lines else ()):
-        row, column = divmod(place * span, 4)
-        cell, first = grid[1 + row, column : column + span], figure.axes[2:3]
-        panel = figure.add_subplot(cell, sharey=first[0] if first else None)
-        panel.set_title(system, fontsize=10, loc="left")
-        for run in (run for run in runs if run.record.system == system):
-            updates = [one.update for one in run.validations]
-            for length, line in lines.items():
-                values = [one.bleu_by_length.get(length, np.nan) for one in run.validations]
-                panel.plot(updates, values, color=style_of[system].color, linestyle=line)
     loss.set(xlabel="Updates", ylabel="Dev loss (nats per piece)")
     bleu.set(xlabel="Updates", ylabel="Dev BLEU (greedy)")
     for axes in figure.axes:
@@ -180,11 +158,7 @@ def learning_curves(runs: Sequence[TrainingRun]) -> Figure:
     high = max(max(of_run[len(of_run) // 4 :]) for of_run in losses)
     room = (high - low) or 1.0
     loss.set_ylim(low - 0.05 * room, high + 0.1 * room)
-    keys = [
-        Line2D([], [], color=INK, linestyle=line, label=f"length {length}".replace("-", "–"))
-        for length, line in lines.items()
-    ]
-    name_lines(figure, loss, keys)
+    name_lines(figure, loss)
     return figure
 
 

@@ -43,17 +43,13 @@ def render_page(
     languages: dict[str, str] = {}
     for evaluation in comparison.evaluations:
         languages = evaluation.record.languages | languages
-    charts = {}
-    for width in ("wide", "narrow"):  # no two elements of the page have the same id
-        chart = partial(length_figure, comparison, width == "narrow", bare=True)
-        svg = render(chart, f"{width}-")["svg"].decode()
-        charts[width] = svg[svg.index("<svg") :]
+    svg = render(partial(length_figure, comparison, bare=True), "chart-")["svg"].decode()
     buckets, sentences = comparison.systems[0].buckets, examples(comparison)
     opening = next((row for row in reversed(buckets) if not row.few), buckets[-1])
     names = [system.name for system in comparison.systems]
     compared = [name for gap in comparison.gaps[:1] for name in (gap.baseline, gap.system)]
     html = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
-        charts=charts,
+        chart=svg[svg.index("<svg") :],
         colours=[(style.color, DARK[style.color]) for style in styles(comparison.configs)],
         comparison=comparison,
         conclusion=conclusion(comparison),

@@ -1,14 +1,11 @@
-"""Output for a terminal: plan and results of an experiment."""
+"""Results of an experiment for a terminal."""
 
-import math
 import shlex
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from statistics import fmean
 
-from seq2seq.config import TrainConfig
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.lengths import FEW
 from seq2seq.invocation import command_of
@@ -22,35 +19,12 @@ from seq2seq.report.tables import (
     or_dash,
     title,
 )
-from seq2seq.training.run_folder import RunFolder
 
 WIDTH = 80
 BAR = 6
 """Number of characters of a bar for 100 BLEU."""
 MOST_COLUMNS = 3
 """Maximum number of systems in columns; if there are more, each has a line without a bar."""
-
-
-def plan(runs: Sequence[TrainConfig], searches: list[str], tests: list[str]) -> str:
-    """Describe what is trained and tested, what is finished, and how long the rest takes."""
-    folders = {f"{run.system}, seed {run.seed}": RunFolder(run) for run in runs}
-    done = {name: folder.record() for name, folder in folders.items() if folder.finished}
-    seconds = [record.progress.seconds for record in done.values()]
-    left = [name for name in folders if name not in done]
-    time = "known once training starts: see its progress bar or log"
-    if seconds:
-        minutes = math.ceil(fmean(seconds) * len(left) / 60)
-        time = f"about {minutes:,} min, if each takes as long as the finished ones"
-    lines = [
-        f"Plan of {runs[0].name}, {runs[0].corpus.source} to {runs[0].corpus.target}: "
-        f"{len(runs)} training{'s' * (len(runs) > 1)}, "
-        f"then {', '.join(searches)} of {', '.join(tests)}",
-        f"  finished: {'; '.join(done) or 'none'}",
-        f"  to train: {'; '.join(left) or 'none'}",
-    ]
-    if left:
-        lines.append(f"  time: {time}")
-    return "\n".join(lines)
 
 
 def summary(compared: Mapping[str, Comparison]) -> str:

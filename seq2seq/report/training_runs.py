@@ -32,7 +32,6 @@ class Validation(Stored):
     """In nats per piece."""
     bleu: float | None = None
     """BLEU of greedy search; None where it was not measured."""
-    bleu_by_length: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

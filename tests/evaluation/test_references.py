@@ -8,7 +8,7 @@ import torch
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.vocabulary import BOS, EOS
 from seq2seq.decoding.translator import Translator
-from seq2seq.evaluation.references import draw_maps, score_references
+from seq2seq.evaluation.evaluate import draw_maps, score_references
 from seq2seq.evaluation.translations import AttentionMap, Translations
 from seq2seq.model.translation import TranslationModel
 
