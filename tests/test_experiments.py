@@ -88,7 +88,7 @@ def test_the_study_resumes_after_a_kill_and_ends_with_the_same_report(europarl, 
     cut.mkdir()
     printed = run(whole, "reproduce", *toy).stdout
     assert "test · beam2-ratio0.5, 8" in printed
-    assert "test · beam2-ratio0.5 · epoch-1, 8" in printed
+    assert "\nepoch-1-test-beam2-ratio0.5: " in printed
 
     pair = ["system=attention-50", "baseline=no-attention-50"]
     best = cut / "outputs" / "figure2-cpu" / "attention-50" / "seed-1" / "checkpoints" / "best"
@@ -156,7 +156,7 @@ def test_kinds_of_attention_are_compared_and_drawn(europarl, tmp_path):
     printed = run(tmp_path, "reproduce", *experiment, *settings, "test_sets=[test]").stdout
     drawn = tmp_path / "outputs" / "attention_kinds" / "comparison" / "test-beam2-ratio0.5"
     for system in kept:
-        assert f" {system} |" in printed
+        assert f"\n| {system} " in printed
         attends = system not in ("fixed", "init-only")
         assert (drawn / f"attention-{system}.svg").exists() == attends
 
@@ -223,7 +223,7 @@ def test_a_comparison_of_some_systems_is_named_by_them(tmp_path, monkeypatch):
 def small(monkeypatch, folder: Path, experiment: str, *more: str) -> list[str]:
     """Train two or three systems of an experiment in ``folder``; their evaluations."""
     toy = ["corpus.train=60", "corpus.valid=20", "corpus.test_per_bucket=2", "beams=[1]"]
-    run(folder, "reproduce", f"experiment={experiment}", *toy, *UNSCORED, *more)
+    run(folder, "reproduce", STUDY, f"experiment={experiment}", *toy, *UNSCORED, *more)
     monkeypatch.chdir(folder)  # the text is below it
     return sorted(map(str, folder.glob("outputs/*/*/seed-1/evaluations/test-greedy")))
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD
 from seq2seq.decoding.ensemble import Ensemble
-from seq2seq.model.fast.operations import choose_operations
+from seq2seq.model.fast.choose import choose_operations
 from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 

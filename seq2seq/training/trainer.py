@@ -36,7 +36,7 @@ from seq2seq.distributed import SINGLE, ProcessGroup, process_group
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, Interruption
 from seq2seq.model.fast import describe
-from seq2seq.model.fast.operations import choose_operations
+from seq2seq.model.fast.choose import choose_operations
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress, TrainingRecord, earlier_commits, environment_record
 from seq2seq.training.graphs import GradientStep

@@ -139,7 +139,7 @@ import sys, torch
 from seq2seq.config import ModelConfig, OptimizerConfig
 from seq2seq.device import deterministic
 from seq2seq.model.translation import TranslationModel
-from seq2seq.model.fast.operations import compiled_operations
+from seq2seq.model.fast.choose import compiled_operations
 from seq2seq.training.optimization import build_optimizer, clipped_step
 compiled_operations("cpu")
 with torch.device("meta"):  # as a checkpoint is loaded

@@ -1,4 +1,4 @@
-"""The operations that take most of the time of training, in plain PyTorch, and their choice.
+"""The operations that take most of the time of training, in plain PyTorch.
 
 cpp.py and gpu.py compute the same numbers without intermediate arrays. Most results are written
 into the caller's arrays, because large new arrays cost page faults.
@@ -7,17 +7,12 @@ into the caller's arrays, because large new arrays cost page faults.
 products that read them next, such as bfloat16. Row r of R = N x W belongs to sentence r // W.
 """
 
-import functools
-import logging
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.layers import to_float32
-
-log = logging.getLogger(__name__)
 
 
 def fast_tanh_(x: Float[Tensor, "*N"]) -> Float[Tensor, "*N"]:
@@ -195,30 +190,3 @@ def dense(*arrays: Tensor) -> tuple[Tensor, ...]:
 
 
 PLAIN = Operations()
-
-
-def choose_operations(
-    device: torch.device, narrow: torch.dtype, wide: torch.dtype = torch.float32
-) -> Operations:
-    """Fastest operations on ``device`` for narrow and wide arrays of these types."""
-    known = wide == torch.float32 and narrow in (torch.float32, torch.bfloat16)
-    return (compiled_operations(device.type) if known else None) or PLAIN
-
-
-@functools.cache
-def compiled_operations(device: str) -> Operations | None:
-    """Operations in C++ or Triton; None, with a log line, if they cannot be built."""
-    try:
-        if device == "cpu":
-            from seq2seq.model.fast.cpp import CppOperations
-
-            return CppOperations()
-        if device == "cuda":
-            from seq2seq.model.fast.gpu import TritonOperations
-
-            return TritonOperations()
-    except Exception as error:  # of many types: no compiler, no Triton, an old GPU, a full disk
-        reason = getattr(error, "stderr", None) or str(error) or type(error).__name__
-        reason = reason.strip().partition("\n")[0]
-        log.info("Compiled operations are unavailable, so plain PyTorch is used: %s", reason)
-    return None

@@ -9,8 +9,9 @@ import torch
 from helpers.kernel_arrays import ODD, arguments
 
 from seq2seq.model.fast import cpp
+from seq2seq.model.fast.choose import compiled_operations
 from seq2seq.model.fast.cpp import CppOperations
-from seq2seq.model.fast.operations import Operations, compiled_operations
+from seq2seq.model.fast.operations import Operations
 
 pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
 

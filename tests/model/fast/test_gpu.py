@@ -19,7 +19,8 @@ from helpers.kernel_arrays import (
     run,
 )
 
-from seq2seq.model.fast.operations import Operations, compiled_operations
+from seq2seq.model.fast.choose import compiled_operations
+from seq2seq.model.fast.operations import Operations
 
 pytest.importorskip("triton", reason="Triton is not installed (it exists for Linux alone)")
 

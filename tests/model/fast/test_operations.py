@@ -18,15 +18,10 @@ from torch import nn
 from torch.nn import functional
 
 from seq2seq.data.vocabulary import PAD
-from seq2seq.model.fast import operations
+from seq2seq.model.fast import choose
+from seq2seq.model.fast.choose import choose_operations, compiled_operations
 from seq2seq.model.fast.cpp import CppOperations
-from seq2seq.model.fast.operations import (
-    PLAIN,
-    choose_operations,
-    compiled_operations,
-    dense,
-    fast_tanh_,
-)
+from seq2seq.model.fast.operations import PLAIN, dense, fast_tanh_
 from seq2seq.model.layers import lstm_cell
 
 pytestmark = pytest.mark.filterwarnings(  # of NumPy, in which Triton's interpreter computes
@@ -239,7 +234,5 @@ def test_the_compiled_are_chosen_for_float32_alone(monkeypatch):
         pytest.skip("the C++ operations cannot be built here")
     assert choose_operations(cpu, torch.bfloat16) is compiled
     assert choose_operations(cpu, torch.float64, torch.float64).name == "torch"
-    monkeypatch.setattr(
-        operations, "compiled_operations", lambda _: None
-    )  # as where none can be built
+    monkeypatch.setattr(choose, "compiled_operations", lambda _: None)  # as where none can be built
     assert choose_operations(cpu, torch.float32).name == "torch"
