@@ -14,7 +14,7 @@ from seq2seq.checkpoint import load_checkpoint
 from seq2seq.data.batching import collate
 from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
-from seq2seq.model.fast import operations
+from seq2seq.model.fast import choose
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.run_folder import RunFolder
@@ -129,7 +129,7 @@ def test_a_run_leaves_config_record_metrics_and_checkpoints(folder, monkeypatch)
     config = reversal_experiment(folder)
     corpus = dataclasses.replace(config.corpus, train_max_words=5)
     config = dataclasses.replace(config, corpus=corpus)
-    monkeypatch.setattr(operations, "compiled_operations", lambda _: None)
+    monkeypatch.setattr(choose, "compiled_operations", lambda _: None)
     run = train(config)
     record = json.loads((run.path / "run.json").read_text())
     assert (record["status"], record["reason"].partition(",")[0]) == ("finished", "max_epochs=2")
