@@ -15,7 +15,7 @@ def reproduced(tmp_path_factory) -> Path:
     """A folder in which the toy experiment has been reproduced."""
     folder = tmp_path_factory.mktemp("reproduced")
     done = run(folder, "reproduce", *EXPERIMENT)
-    assert "to train: attention, seed 1" in done.stderr
+    assert "Training 1 of 2: attention, seed 1" in done.stderr
     assert "| source words" in done.stdout
     assert "no-attention" in done.stdout
     return folder
@@ -50,7 +50,7 @@ def test_reproduce_again_does_nothing_twice_and_says_the_same(reproduced):
     done = run(reproduced, "reproduce", *EXPERIMENT)
     assert weights.stat().st_mtime_ns == before
     assert done.stderr.count("is already trained") == 2
-    assert "finished: attention, seed 1; no-attention, seed 1" in done.stderr
+    assert "no-attention/seed-1 is already trained" in done.stderr
     assert speeds(reproduced) == searched  # nothing was translated again
     assert table.read_bytes() == said
     other = run(reproduced, "train", *SETTINGS, "model.dropout=0.5", ok=False)
