@@ -164,6 +164,6 @@ def _read_counts(path: Path, digest: object, size: int) -> dict[str, Int[np.ndar
                     limit = 8 * size * metric.columns + 1_000
                     if stored.zip.getinfo(f"{key}.npy").file_size < limit:
                         array = stored[key]
-                        if array.shape == (size, metric.columns) and array.dtype.kind in "iu":
+                        if array.shape == (size, metric.columns) and array.dtype.kind in "iuf":
                             arrays[key] = array
     return arrays
