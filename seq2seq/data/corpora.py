@@ -38,7 +38,8 @@ def _find(config: CorpusConfig, data: Path, *splits: str) -> dict[str, ParallelT
     if not folder.is_dir():
         raise UserError(
             f"There is no folder {folder}; run prepare with the same settings, or set "
-            f"{'corpus.' if splits else ''}directory=FOLDER to a folder of text files."
+            f"{'corpus.' if splits else ''}directory=FOLDER to a folder of text files "
+            "(cut -f makes files of columns)."
         )
     found = find_texts(folder, (config.source, config.target))
     tests = [name for name in found if name.startswith("test")] or ["test"]

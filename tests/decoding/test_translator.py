@@ -31,8 +31,9 @@ def chance():
 
 def test_a_path_is_enough(tmp_path):
     folder = save_tiny(tmp_path / "model")
-    found = Translator(str(folder), precision="fp32").translate("a dog")
-    assert found == tiny_translator().translate("a dog")
+    for load in (Translator, Translator.load):
+        found = load(str(folder), precision="fp32").translate("a dog")
+        assert found == tiny_translator().translate("a dog")
 
 
 def test_any_iterable_of_strings_is_translated_in_its_order():
