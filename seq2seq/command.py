@@ -38,6 +38,7 @@ def main() -> None:
 
 def launch(name: str) -> None:
     """Run the stage ``name`` with the settings that ``sys.argv`` gives it."""
+    os.environ.pop("MPLBACKEND", None)  # a notebook's may not exist here, and no figure needs it
     # The shell may have closed a standard stream; no later file may take its number.
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
     sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
