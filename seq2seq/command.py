@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def launch(name: str) -> None:
-    """Run the stage ``name`` with the settings that ``sys.argv`` gives it."""
+    """Run the stage ``name`` with the settings in ``sys.argv``."""
     os.environ.pop("MPLBACKEND", None)  # a notebook's may not exist here, and no figure needs it
     # The shell may have closed a standard stream; no later file may take its number.
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115

@@ -61,7 +61,7 @@ def beam_search(
 ) -> list[list[SearchResult]]:
     """Search for the ``n_best`` hypotheses of each sentence, best first; a beam of 1 is greedy.
 
-    Each step keeps the best extensions, as many as the beam minus the finished hypotheses (as in
+    Each step keeps the best extensions; each finished hypothesis takes one place of the beam (as in
     GroundHog, the program of Bahdanau et al. 2014). These are ranked by log-probability / length **
     length_penalty, EOS counted; if none finishes within the cap, the unfinished ones are ranked.
 

@@ -108,7 +108,7 @@ def score_rows(
 ) -> list[ScoreRow]:
     """Score a system, of one or several seeds, on each pool except ``ENDS``.
 
-    ``samples`` of :func:`bleu_samples` give the intervals of BLEU.
+    The intervals of BLEU come from ``samples``, see :func:`bleu_samples`.
     """
     texts, counts = zip(*seeds, strict=True)
 

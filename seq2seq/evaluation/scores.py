@@ -1,6 +1,6 @@
 """Corpus BLEU and chrF, equal to sacreBLEU's, from counts that are summed over sentences.
 
-With the counts of each sentence, one sum gives the score of any subset or resample.
+The score of any subset or resample needs only the sum of its sentences' counts.
 """
 
 import math

@@ -100,7 +100,7 @@ class RunFolder:
 
     @property
     def finished(self) -> str | None:
-        """Limit of the present config that an ended training has reached; None if it goes on."""
+        """Limit at which the training ended under the present config; None if it can continue."""
         record = self.record()
         reached = reason_to_end(self.config.training, record.progress)
         return reached if record.status == "finished" else None

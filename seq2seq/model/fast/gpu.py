@@ -2,7 +2,7 @@
 """The operations as Triton kernels for a GPU.
 
 The two ids of a program are a sentence (or row) and a block of its columns or positions. Each sum
-runs inside one program and in one order, so equal inputs give equal bits. Arguments in
+runs inside one program and in one order, so results repeat bit for bit. Arguments in
 ``do_not_specialize`` change from batch to batch; else kernels would be compiled again each time.
 """
 
