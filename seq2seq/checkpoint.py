@@ -152,7 +152,7 @@ def load_checkpoint(path: Path, device: torch.device) -> Checkpoint:
     """Load a checkpoint onto ``device``; ``path`` is its folder, or a run folder."""
     folder = find_checkpoint(path)
     sha256 = file_digest(folder / MANIFEST)
-    names = _verify(folder)
+    names = verify(folder)
     config = read_config(folder)
     source, target = TextCodec.load(folder, "source"), TextCodec.load(folder, "target")
     try:
@@ -185,9 +185,9 @@ def load_optimizer(
     folder: Path, optimizer: torch.optim.Optimizer, unaveraged: Sequence[Tensor] = ()
 ) -> None:
     """Load a checkpoint into ``optimizer``, its weights before averaging into ``unaveraged``."""
-    _verify(folder, OPTIMIZER)
+    verify(folder, OPTIMIZER)
     if unaveraged:
-        _verify(folder, UNAVERAGED)
+        verify(folder, UNAVERAGED)
         weights = load_file(folder / UNAVERAGED)
         for place, tensor in enumerate(unaveraged):
             tensor.copy_(weights[str(place)])
@@ -214,7 +214,7 @@ def restore_rng(states: Mapping[str, Tensor]) -> None:
             torch.cuda.set_rng_state(state, int(index))
 
 
-def _verify(folder: Path, *names: str) -> Set[str]:
+def verify(folder: Path, *names: str) -> Set[str]:
     """Compare ``names``, or all files but the optimizer's, with the manifest; list its names."""
     manifest = read_object(folder / MANIFEST, REMEDY)
     files = manifest.get("files")

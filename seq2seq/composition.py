@@ -33,11 +33,9 @@ SEVERAL = {"seed": "seeds", "decoding": "beams", "decoding.beam": "beams"}
 """Setting that holds one value in other scripts -> setting of ``reproduce`` that holds a list."""
 
 
-def _own_name(directory: str | None) -> str:
-    return Path(directory or "own_text").expanduser().resolve().name
-
-
-OmegaConf.register_new_resolver("own_name", _own_name)
+OmegaConf.register_new_resolver(
+    "own_name", lambda directory: Path(directory or "own_text").expanduser().resolve().name
+)
 
 
 @contextmanager

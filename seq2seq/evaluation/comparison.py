@@ -236,7 +236,7 @@ def arrange(
     against = {name: baselines.get(name, first) for name in ordered if name not in alone}
 
     def root(name: str) -> str:
-        for _ in against:
+        for _ in against:  # at most that many steps, as baselines may form a circle
             name = against.get(name, name)
         return name
 

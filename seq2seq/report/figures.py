@@ -121,8 +121,7 @@ def attention_figure(system: System, colour: str) -> Figure:
     height = sum(heights) + WORDS * len(heights) + 1.3
     title = f"{record.name} on {record.test_set}, {record.search}"
     figure = new_figure(height, "Attention", title, MAP_NOTE)
-    ratios = [tall + WORDS for tall in heights]
-    grid = figure.add_gridspec(len(heights), 2, height_ratios=ratios)
+    grid = figure.add_gridspec(len(heights), 2, height_ratios=[tall + WORDS for tall in heights])
     for place, drawn in enumerate(maps):
         row, column = divmod(place, 2)
         cell = min(room / len(drawn.source), heights[row] / len(drawn.hypothesis))
@@ -150,8 +149,7 @@ def learning_curves(runs: Sequence[TrainingRun]) -> Figure:
     for axes in figure.axes:
         axes.tick_params(length=0)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
+        axes.set(xlim=(0, None), ylim=(0, None))
     losses = [[one.loss for one in run.validations] for run in runs]
     low = min(map(min, losses))
     # The first validations, of an untrained model, would flatten the others.

@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int8
-from torch import Tensor
+from safetensors.numpy import load_file
 
-from seq2seq.checkpoint import Checkpoint, load_checkpoint
-from seq2seq.config import DecodingConfig, EvaluationConfig
+from seq2seq.checkpoint import MANIFEST, MODEL, find_checkpoint, read_config, verify
+from seq2seq.config import DecodingConfig, EvaluationConfig, TrainConfig
 from seq2seq.config.evaluation import unspaced
+from seq2seq.data.text import SIDES
+from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.drawing import DARK, styles
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.scores import source_lengths
+from seq2seq.files import file_digest
 
 log = logging.getLogger(__name__)
 
@@ -37,15 +39,13 @@ def live_page(comparison: Comparison) -> bytes | None:
     systems, languages, left_out = [], ("", ""), []
     for system, style in zip(comparison.systems, styles(comparison.configs), strict=True):
         try:
-            checkpoint = evaluated_checkpoint(system.first)
-            if reason := obstacle(checkpoint):
-                raise UserError(f"it has {reason}.")
+            model = packed(evaluated_checkpoint(system.first))
         except UserError as reason:
             left_out.append(f"{system.name}: {reason}")
-            continue
-        languages = checkpoint.source.language, checkpoint.target.language
-        colours = [style.color, DARK[style.color]]
-        systems.append({"name": system.name, "colour": colours, "model": packed(checkpoint)})
+        else:
+            languages = model.pop("languages")
+            look = (style.color, DARK[style.color])
+            systems.append({"name": system.name, "colour": look, "model": model})
     if left_out:
         log.info("Not in live.html: %s", " ".join(left_out))
     texts = comparison.systems[0].first.texts
@@ -70,14 +70,14 @@ def render_live(
     return html.replace("{{ content }}", text.replace("<", "\\u003c")).encode("utf-8", "replace")
 
 
-def evaluated_checkpoint(evaluation: Evaluation) -> Checkpoint:
-    """Load the evaluated model; UserError unless it is a single, unchanged checkpoint."""
+def evaluated_checkpoint(evaluation: Evaluation) -> Path:
+    """Find the evaluated model; UserError unless it is a single, unchanged checkpoint."""
     match evaluation.record.identity.get("system"):
         case [{"path": str(path), "sha256": str(digest)}] if not evaluation.external:
-            checkpoint = load_checkpoint(evaluation.directory.parent / path, torch.device("cpu"))
-            if checkpoint.sha256 == digest:
-                return checkpoint
-            raise UserError(f"{checkpoint.directory} has changed since it was evaluated.")
+            folder = find_checkpoint(evaluation.directory.parent / path)
+            if file_digest(folder / MANIFEST) == digest:
+                return folder
+            raise UserError(f"{folder} has changed since it was evaluated.")
     raise UserError("its translations are not those of one model.")
 
 
@@ -86,8 +86,7 @@ def ready_sentences(
 ) -> list[dict[str, Any]]:
     """Choose sentences, in a group for each length, such as ``10 words``.
 
-    Lengths are near the upper ends of the default buckets, and midway between the first two, where
-    a fixed context begins to be too small.
+    Lengths are near the upper ends of the default buckets, and midway between the first two.
     """
     lengths = source_lengths(sources, config.unit)
     groups: dict[str, dict[str, Any]] = {}
@@ -102,10 +101,9 @@ def ready_sentences(
     return list(groups.values())
 
 
-def obstacle(checkpoint: Checkpoint) -> str | None:
+def obstacle(config: TrainConfig, size: int) -> str | None:
     """Setting or size that keeps a model out of the page; None if the page can run the model."""
-    model, cut = checkpoint.config.model, checkpoint.config.tokenization.kind
-    size = checkpoint.model.parameter_counts()["total"]
+    model, cut = config.model, config.tokenization.kind
     obstacles = {
         f"model.attention.kind={model.attention.kind}": model.attention.kind not in KINDS,
         "several layers": max(model.encoder.layers, model.decoder.layers) > 1,
@@ -118,33 +116,40 @@ def obstacle(checkpoint: Checkpoint) -> str | None:
     return next((reason for reason, stands in obstacles.items() if stands), None)
 
 
-def packed(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Pack a model that has no :func:`obstacle` as JSON.
+def packed(folder: Path) -> dict[str, Any]:
+    """Pack the model of a checkpoint as JSON; UserError if it has an :func:`obstacle`.
 
     ``weights`` maps a name to rows, columns and bytes in URL-safe base64, which never look like a
     path. A matrix has a float32 step for each row, then an int8 number for each weight, which is
     this number times the step of its row. A vector has 0 columns and float32 numbers.
     """
+    verify(folder)
+    config, tensors = read_config(folder), load_file(folder / MODEL)
+    if reason := obstacle(config, sum(weight.size for weight in tensors.values())):
+        raise UserError(f"it has {reason}.")
     weights: dict[str, tuple[int, int, str]] = {}
-    for name, parameter in checkpoint.model.named_parameters():
-        weight, columns = parameter.detach().cpu(), 0
-        content = weight.numpy().astype("<f4").tobytes()
+    for name, weight in tensors.items():
+        columns, content = 0, weight.astype("<f4").tobytes()
         if weight.ndim == 2:
             (steps, step), columns = rounded(weight), weight.shape[1]
-            content = step.numpy().astype("<f4").tobytes() + steps.numpy().tobytes()
+            content = step.astype("<f4").tobytes() + steps.tobytes()
         weights[name] = len(weight), columns, base64.urlsafe_b64encode(content).decode()
+    source, target = (Vocabulary.load(folder / f"vocabulary.{side}.tsv") for side in SIDES)
     return {
-        "source": checkpoint.source.vocabulary.pieces,
-        "target": checkpoint.target.vocabulary.pieces,
-        "scale": checkpoint.model.target_embedding.scale,
-        "most": checkpoint.config.tokenization.max_pieces,
+        "languages": (config.corpus.source, config.corpus.target),
+        "source": source.pieces,
+        "target": target.pieces,
+        "scale": config.model.embedding_scale,
+        "most": config.tokenization.max_pieces,
         "ratio": DecodingConfig.max_ratio,
         "extra": DecodingConfig.max_extra,
         "weights": weights,
     }
 
 
-def rounded(weight: Float[Tensor, "R C"]) -> tuple[Int8[Tensor, "R C"], Float[Tensor, "R"]]:
+def rounded(
+    weight: Float[np.ndarray, "R C"],
+) -> tuple[Int8[np.ndarray, "R C"], Float[np.ndarray, "R"]]:
     """Round each row to 255 levels; return the levels, from -127 to 127, and each row's step."""
-    step = (weight.abs().amax(dim=1) / 127).clamp(min=torch.finfo(torch.float32).tiny)
-    return (weight / step[:, None]).round().to(torch.int8), step
+    step = np.maximum(abs(weight).max(axis=1) / 127, np.finfo(np.float32).tiny, dtype=np.float32)
+    return np.rint(weight / step[:, None]).astype(np.int8), step

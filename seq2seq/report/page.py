@@ -3,6 +3,7 @@
 import base64
 import json
 import zlib
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -40,9 +41,7 @@ def render_page(
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
-    languages: dict[str, str] = {}
-    for evaluation in comparison.evaluations:
-        languages = evaluation.record.languages | languages
+    languages = ChainMap(*(evaluation.record.languages for evaluation in comparison.evaluations))
     svg = render(partial(length_figure, comparison, bare=True), "chart-")["svg"].decode()
     buckets, sentences = comparison.systems[0].buckets, examples(comparison)
     opening = next((row for row in reversed(buckets) if not row.few), buckets[-1])
@@ -95,9 +94,8 @@ class Example:
 def examples(comparison: Comparison) -> list[Example]:
     """Choose sentences of every bucket, short ones first.
 
-    A few are chosen by the sources alone, the others by sentence BLEU: where the first system with
-    a baseline gains most over it, where it loses most, and the (lower) median. Without a baseline,
-    these are the best, worst and median sentences of the first system.
+    A few are chosen by the sources alone, the others by sentence BLEU: where the first gap is
+    largest, smallest, and its (lower) median; without a gap, by the first system's own scores.
     """
     texts, settings = comparison.systems[0].first.texts, comparison.settings
     said = {system.name: system.first.texts.hypotheses for system in comparison.systems}

@@ -87,8 +87,7 @@ def counts(rows: Sequence[ScoreRow]) -> list[str]:
 def heading(comparison: Comparison) -> str:
     """Corpus, test set and search of a comparison, such as ``grammar · test · beam5``.
 
-    Parts that differ between evaluations are left out. The user's own files have the name of their
-    experiment and their languages: ``my_text · en to de``. An epoch that was kept is named last.
+    Parts that differ are left out; the user's own text is named by experiment and languages.
     """
     parts = [comparison.corpus, comparison.test_set, comparison.search]
     if comparison.corpus == "files":
@@ -271,7 +270,7 @@ def _overall(comparison: Comparison, gap: Gap) -> str:
     """Sentence on the gap over all sentences; it also needs the randomisation test to agree."""
     paired = gap.rows[-1]
     if paired is None or comparison.sentences < FEW:
-        return f"{gap.system}: fewer than {FEW} sentences, too few to conclude."
+        return f"{gap.system} and {gap.baseline}: fewer than {FEW} sentences, too few to conclude."
     interval, highest_p = _within(comparison, paired.gap), 1 - comparison.settings.confidence
     if paired.gap.low <= 0 <= paired.gap.high or paired.p_randomization > highest_p:
         return f"{gap.system} and {gap.baseline}: no significant difference{interval}."

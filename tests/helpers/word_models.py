@@ -51,8 +51,8 @@ def rounded_translator(checkpoint: Checkpoint) -> Translator:
     with torch.no_grad():
         for parameter in checkpoint.model.parameters():
             if parameter.ndim == 2:
-                steps, step = rounded(parameter)
-                parameter.copy_(steps * step[:, None])
+                steps, step = rounded(parameter.numpy())
+                parameter.copy_(torch.from_numpy(steps * step[:, None]))
     return Translator(checkpoint, precision="fp32")
 
 

@@ -15,6 +15,7 @@ from helpers.chromium import (
 )
 from helpers.word_models import rounded_translator, sentences, word_checkpoint
 
+from seq2seq.checkpoint import save_checkpoint
 from seq2seq.data.vocabulary import BOS, EOS, PAD
 from seq2seq.decoding.ensemble import forced_decode
 from seq2seq.decoding.translator import Translator
@@ -40,14 +41,12 @@ READY = [
 
 
 @pytest.fixture(scope="module")
-def html() -> bytes:
-    checkpoints = {name: word_checkpoint(**options) for name, options in SYSTEMS.items()}
-    systems = [
-        {"name": name, "colour": [colour, colour], "model": packed(made)}
-        for (name, made), colour in zip(
-            checkpoints.items(), ("#0072B2", "#D55E00", "#009E73"), strict=True
-        )
-    ]
+def html(tmp_path_factory) -> bytes:
+    folder, systems = tmp_path_factory.mktemp("models"), []
+    for name, colour in zip(SYSTEMS, ("#0072B2", "#D55E00", "#009E73"), strict=True):
+        save_checkpoint(folder / name, word_checkpoint(**SYSTEMS[name]))
+        model = packed(folder / name)
+        systems.append({"name": name, "colour": [colour, colour], "model": model})
     return render_live(systems, ("en", "de"), READY)
 
 

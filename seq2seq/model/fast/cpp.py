@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seq2seq.model.fast.operations import Operations, dense
+from seq2seq.model.fast.operations import Operations
 
 SOURCE = Path(__file__).with_name("operations.cpp")
 # No -ffast-math: it would break infinities. The library is linked without an OpenMP runtime, and
@@ -30,6 +30,8 @@ class CppOperations(Operations):
         self.library = ctypes.CDLL(str(_library()))
 
     def _call(self, name: str, *arguments: Any) -> None:
+        if not all(x.is_contiguous() for x in arguments if isinstance(x, Tensor)):
+            raise ValueError("an operation needs dense arrays")
         numbers = [x.data_ptr() if isinstance(x, Tensor) else x for x in arguments]
         given = [(ctypes.c_float if isinstance(x, float) else ctypes.c_int64)(x) for x in numbers]
         getattr(self.library, f"seq2seq_{name}")(*given)
@@ -37,36 +39,34 @@ class CppOperations(Operations):
     def cell(self, *arrays: Tensor) -> None:
         *others, narrow = arrays
         sizes = narrow.element_size(), *narrow.shape
-        self._call("cell", *sizes, *dense(*others), narrow, narrow.stride(0))
+        self._call("cell", *sizes, *others, narrow.data_ptr(), narrow.stride(0))
 
     def cell_backward(self, *arrays: Tensor) -> None:
-        self._call("cell_backward", arrays[-1].element_size(), *arrays[1].shape, *dense(*arrays))
+        self._call("cell_backward", arrays[-1].element_size(), *arrays[1].shape, *arrays)
 
     def attend(self, weights: Tensor, annotations: Tensor, context: Tensor, narrow: Tensor) -> None:
-        sizes = narrow.element_size(), len(weights), *annotations.shape
-        arrays = dense(weights, annotations, context)
-        self._call("attend", *sizes, *arrays, narrow, narrow.stride(0))
+        arrays = weights, annotations, context, narrow.data_ptr(), narrow.stride(0)
+        self._call("attend", narrow.element_size(), len(weights), *annotations.shape, *arrays)
 
     def attend_backward(self, *arrays: Tensor) -> None:
-        self._call("attend_backward", *arrays[2].shape, *dense(*arrays))
+        self._call("attend_backward", *arrays[2].shape, *arrays)
 
     def scores(self, *arrays: Any) -> None:
-        keys, query, *_ = arrays
-        self._call("additive_scores", len(query), *keys.shape, *dense(*arrays))
+        self._call("additive_scores", len(arrays[1]), *arrays[0].shape, *arrays)
 
     def scores_backward(self, *arrays: Any) -> None:
-        self._call("additive_scores_backward", *arrays[0].shape, *dense(*arrays))
+        self._call("additive_scores_backward", *arrays[0].shape, *arrays)
 
     def softmax_loss(self, *arguments: Any) -> Tensor:
         logits, bias, targets, smoothing, scale, d_bias = arguments
         rows, words = logits.shape
         if rows and not 0 <= int(targets.min()) <= int(targets.max()) < words:
             raise IndexError(f"a target lies outside the vocabulary of {words} pieces")
-        arrays, threads = dense(logits, bias, targets), torch.get_num_threads()
+        threads = torch.get_num_threads()
         sums = logits.new_empty(rows, 2, dtype=torch.float64)
         by_thread = bias.new_zeros(0 if d_bias is None else threads, words)
-        given = logits.element_size(), rows, words, *arrays, float(smoothing), float(scale)
-        self._call("softmax_loss", *given, len(by_thread), sums, by_thread, threads)
+        given = rows, words, logits, bias, targets, float(smoothing), float(scale), len(by_thread)
+        self._call("softmax_loss", logits.element_size(), *given, sums, by_thread, threads)
         if d_bias is not None:
             d_bias += by_thread.sum(dim=0)
         return sums.sum(dim=0).to(bias.dtype)
@@ -74,8 +74,8 @@ class CppOperations(Operations):
     def likeliest(self, logits: Tensor, banned: Tensor, count: int) -> tuple[Tensor, Tensor]:
         gained = logits.new_empty(len(logits), count, dtype=torch.float32)
         pieces = banned.new_empty(len(logits), count)
-        given = logits.element_size(), *logits.shape, count, logits, logits.stride(0), len(banned)
-        self._call("likeliest", *given, *dense(banned), gained, pieces)
+        given = logits.element_size(), *logits.shape, count, logits.data_ptr(), logits.stride(0)
+        self._call("likeliest", *given, len(banned), banned, gained, pieces)
         return gained, pieces
 
 

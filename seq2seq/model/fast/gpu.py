@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from seq2seq.model.fast.operations import Operations, dense
+from seq2seq.model.fast.operations import Operations
 
 # Columns of a block, and its source positions.
 NARROW, UNITS, WIDE = tl.constexpr(64), tl.constexpr(128), tl.constexpr(256)
@@ -245,3 +245,10 @@ class TritonOperations(Operations):
         batch, positions, width = arrays[0].shape
         grid = (batch, triton.cdiv(width, NARROW.value))
         additive_scores_backward[grid](*dense(*arrays), positions, width)
+
+
+def dense(*arrays: Tensor) -> tuple[Tensor, ...]:
+    """Return the arrays; ValueError unless each is contiguous."""
+    if not all(array.is_contiguous() for array in arrays):
+        raise ValueError("an operation needs dense arrays")
+    return arrays

@@ -182,11 +182,4 @@ class Operations:
         return to_float32(values) - log_sum, pieces
 
 
-def dense(*arrays: Tensor) -> tuple[Tensor, ...]:
-    """Return the arrays; ValueError unless each is contiguous."""
-    if not all(array.is_contiguous() for array in arrays):
-        raise ValueError("an operation needs dense arrays")
-    return arrays
-
-
 PLAIN = Operations()
