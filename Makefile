@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-c
 # index is asked first for a build without CUDA. TORCH_INDEX=URL asks another index, and an empty
 # TORCH_INDEX= takes the PyTorch of PyPI.
 TORCH_INDEX ?= $(shell test "$$(uname)" = Linux && ! command -v nvidia-smi > /dev/null && echo https://download.pytorch.org/whl/cpu)
-PYTEST := $(BIN)/python -m pytest -n auto
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
 EUROPARL := outputs/figure2-cpu
 SAMPLE := data/europarl-study

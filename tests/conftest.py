@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 # Before torch is imported: tests run side by side, so each keeps to one thread.
@@ -16,22 +15,6 @@ import hypothesis
 import jaxtyping
 import pytest
 
-check_shapes = jaxtyping.jaxtyped
-
-
-def jaxtyped(*, typechecker: object) -> object:
-    """Check what has arrays among its annotations. What has none is mypy's, and runs as it is."""
-
-    def decorate(made: object) -> object:
-        named = "jaxtyping" in str(getattr(made, "__annotations__", None))
-        return check_shapes(made, typechecker=typechecker) if named else made
-
-    return decorate
-
-
-jaxtyping.jaxtyped = jaxtyped  # the import hook puts it above every function and class
-jaxtyping.install_import_hook("seq2seq", "helpers.checked")
-
 # A process that a shell starts in the background ignores Ctrl-C; its children would, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -43,52 +26,40 @@ os.fsync = lambda descriptor: None
 hypothesis.settings.register_profile("steady", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("steady")
 
+EDITION = ("study", "benchmarks", "test_package.py", "test_notebook.py", "test_experiments.py")
+"""Folders and files of tests that a new edition must pass, and no change every day."""
 CHECKED = ("data", "decoding", "evaluation", "model", "training")
-"""Folders of tests in which array shapes are checked."""
+"""Folders of tests in which array shapes are checked; every day, only in model."""
+TOGETHER = ("grammar", "notebook", "study", "chromium")
+"""Words in the names of files whose tests share what takes seconds to make."""
+
+
+def room(item: pytest.Item) -> str:
+    """The folder or file below tests/ that holds a test."""
+    return item.path.relative_to(Path(__file__).parent).parts[0]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "xdist_group: tests for one process of pytest-xdist")
+    config.daily = "not edition" in config.option.markexpr
+    rooms = ["model"] if config.daily else CHECKED
+    jaxtyping.install_import_hook([f"seq2seq.{one}" for one in rooms], "helpers.checked")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Check shapes only in tests that need it: a training with checks takes twice as long."""
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
-    checked = folder in CHECKED and not item.get_closest_marker("unchecked")
-    jaxtyping.config.update("jaxtyping_disable", not checked)
-
-
-@pytest.fixture(autouse=True)
-def _signals() -> Iterator[None]:
-    """Scripts set handlers of signals, and end; a test that runs one in this process goes on."""
-    before = {number: signal.getsignal(number) for number in signal.valid_signals()}
-    yield
-    for number, handler in before.items():
-        if signal.getsignal(number) is not handler:
-            signal.signal(number, handler)
-
-
-EDITION = ("study", "benchmarks", "test_package.py", "test_notebook.py", "test_experiments.py")
-"""Folders and files of tests that a new edition must pass, and no change every day."""
-TOGETHER = ("test_grammar", "test_notebook", "test_scripts", "test_study")
-TOGETHER += ("test_page_in_chromium", "test_live_in_chromium")
-"""Files whose tests share what takes seconds to make: a browser, a training, a text."""
+    checked = room(item) in (["model"] if item.config.daily else CHECKED)
+    unchecked = not checked or item.get_closest_marker("unchecked")
+    jaxtyping.config.update("jaxtyping_disable", bool(unchecked))
 
 
 @pytest.hookimpl(tryfirst=True)  # markers are given before -m selects by them
-def pytest_collection_modifyitems(items: list) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The slow tests come first, so that no process works alone at the end."""
     items.sort(key=lambda item: "slow" not in item.keywords)
     for item in items:
-        if item.path.relative_to(Path(__file__).parent).parts[0] in EDITION:
+        if room(item) in EDITION:
             item.add_marker("edition")
-
-
-@pytest.hookimpl(optionalhook=True)  # there may be no pytest-xdist
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Deal out single tests, but the tests of a file of ``TOGETHER`` to one process."""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Scheduling(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file, _, _ = nodeid.partition("::")
-            return file if Path(file).stem in TOGETHER else nodeid
-
-    return Scheduling(config, log)
+        if any(word in item.path.stem for word in TOGETHER):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))

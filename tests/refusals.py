@@ -1,6 +1,6 @@
 """Wrong input for the scripts: script, command line, and what the one sentence has to name.
 
-``FOLDER`` stands for a folder that ``make`` has filled. ``test_refusals`` runs each row.
+Each script runs in a folder that ``make`` has filled.
 """
 
 from pathlib import Path
@@ -35,6 +35,7 @@ REFUSALS = [
     ("train", "system=bahdanau", "first: additive"),
     ("reproduce", "system=transformer", "system=transformer"),
     ("train", "training.device=gpu", "first: cuda"),
+    ("reproduce", "training.device=cuda", "device=cuda"),
     ("train", "corpus.kind=multi30k", "corpus"),
     # a value of the wrong type or out of range, or one that cannot be read
     ("train", "training.max_epochs=many", "training.max_epochs=many"),
@@ -92,11 +93,11 @@ REFUSALS = [
     ("train", "+systems.attention.label=no-attention", "no-attention"),
     ("train", "\"+systems.attention.label=' '\"", "attention"),
     # files of settings
-    ("train", "--config-dir=FOLDER experiment=list", "experiment/list"),
-    ("train", "--config-dir=FOLDER experiment=twice", "twice.yaml"),
-    ("train", "--config-dir=FOLDER experiment=bytes", "bytes.yaml"),
-    ("train", "--config-dir=FOLDER experiment=lost", "no_such"),
-    ("train", "--config-dir=FOLDER experiment=typo", "training.max_epoch "),
+    ("train", "--config-dir=. experiment=list", "experiment/list"),
+    ("train", "--config-dir=. experiment=twice", "twice.yaml"),
+    ("train", "--config-dir=. experiment=bytes", "bytes.yaml"),
+    ("train", "--config-dir=. experiment=lost", "no_such"),
+    ("train", "--config-dir=. experiment=typo", "training.max_epoch "),
 ]
 FILES = {
     "list": b"- 1\n",
@@ -109,7 +110,7 @@ FILES = {
 
 def make(folder: Path, words: str) -> None:
     """Write the file of settings that ``words`` choose."""
-    if "FOLDER" in words:
+    if "--config-dir=." in words:
         name = words.rpartition("=")[2]
         (folder / "experiment").mkdir()
         (folder / "experiment" / f"{name}.yaml").write_bytes(FILES[name])

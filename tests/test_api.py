@@ -1,14 +1,12 @@
 """The commands from Python do what the scripts do."""
 
 import pytest
-from helpers.commands import TOY
+from helpers.commands import TOY, draw_nothing
 from helpers.composing import compose_config
-from helpers.warm import sketch
 
 import seq2seq
 from seq2seq.api import _run
 from seq2seq.evaluation.folder import read_evaluation
-from seq2seq.report import compare, page
 
 
 def test_settings_with_pythons_values_are_those_of_a_command_line():
@@ -27,8 +25,7 @@ def test_settings_with_pythons_values_are_those_of_a_command_line():
 
 def test_train_reproduce_and_evaluate_return_what_they_wrote(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for module in (compare, page):
-        monkeypatch.setattr(module, "render", sketch)
+    draw_nothing(monkeypatch)
     toy = [*TOY, "corpus.test_per_bucket=1", "training.max_updates=4"]
     run = seq2seq.train(*toy, system="attention")
     assert run.record().status == "finished"

@@ -8,66 +8,65 @@ import signal
 import subprocess
 import sys
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 import torch
+from helpers.commands import ROOT, run
 from helpers.composing import STUDY, compose, compose_config, compose_runs
 
-from seq2seq.command import exit_status
 from seq2seq.composition import SETTINGS
 from seq2seq.config import setting_names
 from seq2seq.errors import UserError
 from seq2seq.help import OFTEN, help_page
 from seq2seq.interruption import Interrupted
+from seq2seq.stages import STAGES
 
-ROOT = Path(__file__).resolve().parent.parent
 PATHS = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'scripts'}"}
+CONTROLS = [STUDY, "experiment=controls", "seeds=[1]"]
 
 
 @pytest.mark.parametrize("script", SETTINGS)
-def test_help_shows_examples_that_compose_and_what_the_script_reads(monkeypatch, script):
-    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "seq2seq"])
-    often, everything = (help_page(script, [], more).split("\n") for more in (False, True))
-    assert max(map(len, [*often, *everything])) <= 100
-    examples = [line.partition(f" {script} ")[2] for line in often if line.startswith("  python ")]
-    assert len(examples) == 3
+def test_help_shows_examples_that_compose_and_what_the_script_reads(script):
+    often, everything = (help_page(script, [], more) for more in (False, True))
+    examples = re.findall(rf"^  .* {script} (.*=[^<\n]*)", often, re.MULTILINE)
+    assert examples
     for example in examples:
-        compose_config(script, shlex.split(example.partition("<")[0]))
-    keys, most = (
-        set(re.findall(r"^  ([\w.]+)=", "\n".join(page), re.M)) for page in (often, everything)
+        compose_config(script, shlex.split(example))
+    few, all_keys = (
+        {*re.findall(r"^  ([\w.]+)=", page, re.MULTILINE)} for page in (often, everything)
     )
     names = {*setting_names(SETTINGS[script])}
-    assert keys < most <= {"experiment", *names}
     assert {*OFTEN[script]} <= names
-    assert {one.name for one in fields(SETTINGS[script])} - {"training", "evaluation", "seed"} <= {
-        key.partition(".")[0] for key in most
-    }
+    assert few < all_keys <= {"experiment", *names}
+    parts = {one.name for one in fields(SETTINGS[script])} - {"training", "evaluation", "seed"}
+    assert parts <= {key.partition(".")[0] for key in all_keys}
 
 
-def test_reproduce_runs_each_system_with_each_seed_and_a_chosen_one_alone():
-    def runs(*more: str) -> list[tuple[int, str]]:
-        return [(run.seed, run.system) for run in compose_runs(more)]
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["+systems.attention.seeds=[1,2]"], ["1 attention", "1 no-attention", "2 attention"]),
+        (["+systems.attention.seeds=[1,2]", "seeds=[7]"], ["7 attention", "7 no-attention"]),
+        ([*CONTROLS, "system=uniform"], ["1 uniform"]),
+        ([*CONTROLS, "system=uniform", "baseline=init-only"], ["1 uniform", "1 init-only"]),
+        (["system=general"], ["1 general"]),
+    ],
+    ids=str,
+)
+def test_reproduce_runs_each_system_with_each_seed_and_a_chosen_one_alone(words, expected):
+    config, runs = compose("reproduce", words)
+    assert [f"{run.seed} {run.system}" for run in runs] == expected
+    if "system=" in words[-1]:
+        assert (config.baseline, config.baselines) == (runs[-1].system, {})
+    if words == ["system=general"]:
+        assert runs[0].model.attention.kind == "general"
 
-    own = "+systems.attention.seeds=[1,2]"
-    assert runs(own) == [(1, "attention"), (1, "no-attention"), (2, "attention")]
-    assert runs(own, "seeds=[7]") == [(7, "attention"), (7, "no-attention")]
-    alone, runs_alone = compose("reproduce", [STUDY, "experiment=controls", "system=uniform"])
-    assert [alone.baseline] == [run.system for run in runs_alone] == ["uniform"]
-    pair, both = compose(
-        "reproduce", [STUDY, "experiment=controls", "system=uniform", "baseline=init-only"]
-    )
-    assert [run.system for run in both] == ["uniform", "init-only"]
-    assert (pair.baseline, pair.baselines) == ("init-only", {})
-    (kind,) = compose_runs(["system=general"])
-    assert kind.model.attention.kind == "general"
-    followed = compose_runs(["corpus.seed=${seed}", "seeds=[5]"])
-    assert [run.corpus.seed for run in followed] == [5, 5]
+
+def test_a_setting_may_follow_the_system_and_the_seed_of_its_run():
     parents = "systems.no-attention.training.init_from=outputs/${system}/seed-${seed}"
-    own_parents = [run.training.init_from for run in compose_runs([parents, "seeds=[4,5]"])]
-    assert own_parents == [
-        None, "outputs/no-attention/seed-4", None, "outputs/no-attention/seed-5"
-    ]  # fmt: skip
+    attended, _, _, blind = compose_runs([parents, "corpus.seed=${seed}", "seeds=[4,5]"])
+    assert (attended.training.init_from, attended.corpus.seed) == (None, 4)
+    assert (blind.training.init_from, blind.corpus.seed) == ("outputs/no-attention/seed-5", 5)
 
 
 TEXTS = {
@@ -84,15 +83,10 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("given", TEXTS)
-def test_a_setting_that_is_text_is_taken_as_it_is_written(monkeypatch, given):
+def test_texts_their_lists_and_groups_are_taken_as_they_are_written(monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
-    words = [f"input={given}", "checkpoint=c", f"more_checkpoints=[{TEXTS[given]}]"]
-    assert compose_config("translate", words[:2]).input == TEXTS[given]
-
-
-def test_lists_and_groups_of_texts_are_taken_as_they_are_written(monkeypatch):
-    monkeypatch.setenv("HOME", "/home/me")
+    for given, meant in TEXTS.items():
+        assert compose_config("translate", [f"input={given}", "checkpoint=c"]).input == meant
     words = ["evaluations=[2024_11, ~/b ,c d,*/seed-*,'it s, 1e3']", "output=1.0"]
     words += ["labels={a: 1e-3, b: 'x: y', c: 2024_11}"]
     config = compose_config("compare", words)
@@ -102,14 +96,11 @@ def test_lists_and_groups_of_texts_are_taken_as_they_are_written(monkeypatch):
     evaluate = compose_config("evaluate", words)
     assert (evaluate.directory, evaluate.test_sets) == (None, [])
     assert evaluate.test_texts == {"news": "/home/me/n"}
-    assert (
-        compose_config("reproduce", [STUDY, "experiment=controls", "baselines={}"]).baselines == {}
-    )
+    assert compose_config("reproduce", [*CONTROLS, "baselines={}"]).baselines == {}
 
 
 def test_an_experiment_on_own_text_has_the_name_of_its_folder(tmp_path):
-    (folder := tmp_path / "europarl.v7").mkdir()
-    words = ["corpus.source=en", "corpus.target=fr", f"corpus.directory={folder}"]
+    words = ["corpus.source=en", "corpus.target=fr", f"corpus.directory={tmp_path}/europarl.v7"]
     assert compose_config("train", ["experiment=own_text", *words]).name == "europarl.v7"
 
 
@@ -138,65 +129,84 @@ def test_a_file_of_settings_may_begin_with_a_mark_and_keeps_its_texts(tmp_path):
         compose_config("train", [*chosen, "training.optimizer.learning_rate=0.002"])
 
 
-RUN = """
-import runpy, sys
-sys.argv = sys.argv[1:]
-try:
-    runpy.run_path(sys.argv[0], run_name="__main__")
-except SystemExit as stop:
-    print(stop.code)
-assert "torch" not in sys.modules
+FRESH = """
+import sys
+def expect_none(*names):
+    found = [name for name in sys.modules if name.startswith(names)]
+    assert not found, found
+import seq2seq
+expect_none("torch", "hydra", "numpy")
+import seq2seq.config
+expect_none("torch", "numpy")
+import seq2seq.data.encoding
+from seq2seq.command import launch
+for words in (["--help", "all"], ["lr=3"]):
+    sys.argv = ["train.py", *words]
+    try:
+        launch("train")
+    except SystemExit as stop:
+        print(stop.code)
+expect_none("torch")
+import seq2seq.training.trainer  # which imports the kind of corpus and the tracker when it runs
+kinds = [f"seq2seq.data.{kind}" for kind in seq2seq.config.CORPORA]
+expect_none(*kinds, "seq2seq.report", "seq2seq.drawing", "matplotlib", "tensorboard")
 """
 
 
-@pytest.mark.parametrize(
-    ("words", "said"), [("--help all", "  corpus.kind=grammar"), ("lr=3", "error: lr")]
-)
-def test_help_and_a_refusal_come_without_importing_torch(tmp_path, words, said):
-    command = [sys.executable, "-c", RUN, str(ROOT / "scripts" / "train.py"), *words.split()]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", env=PATHS)
+def test_imports_are_cheap_and_help_and_refusals_come_without_torch(tmp_path):
+    fresh = [sys.executable, "-c", FRESH]
+    done = subprocess.run(fresh, cwd=tmp_path, capture_output=True, text=True, env=PATHS)
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"\n{said}" in f"\n{done.stdout}"
+    assert "\n  corpus.kind=grammar" in done.stdout
+    assert "\nerror: lr" in done.stdout
     assert not list(tmp_path.iterdir())
 
 
 def test_without_the_environment_one_line_says_how_to_make_it():
     train = [sys.executable, "-S", "-E", str(ROOT / "scripts" / "train.py")]  # without packages
-    done = subprocess.run(train, capture_output=True, encoding="utf-8")
+    done = subprocess.run(train, capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "make install" in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("error", "status"),
+    ("error", "status", "said"),
     [
-        (UserError("There is no text."), "There is no text."),
-        (OSError(errno.ENOSPC, "No space left", "a/b"), "a/b"),
-        (OSError(errno.EACCES, "Permission denied", "a/b"), "a/b .*Permission denied"),
-        (MemoryError(), "training.batch_size"),
-        (torch.OutOfMemoryError("CUDA out of memory."), "training.batch_size"),
-        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "training.batch_size"),
-        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED"), "training.batch_size"),
-        (Interrupted(signal.SIGINT, "Stopped."), 130),
-        (Interrupted(signal.SIGTERM, "Stopped."), 0),
-        (KeyboardInterrupt(), 130),
-        (RuntimeError("a fault"), None),
-        (OSError("without a file"), None),
+        (UserError("There is no text."), 1, "error: There is no text."),
+        (OSError(errno.ENOSPC, "No space left", "a/b"), 1, "error: a/b"),
+        (OSError(errno.EACCES, "Permission denied", "a/b"), 1, "error: a/b .*Permission denied"),
+        (MemoryError(), 1, "error: .*training.batch_size"),
+        (torch.OutOfMemoryError("CUDA out of memory."), 1, "error: .*training.batch_size"),
+        (RuntimeError("can't allocate memory"), 1, "error: .*training.batch_size"),
+        (RuntimeError("CUBLAS_STATUS_ALLOC_FAILED"), 1, "error: .*training.batch_size"),
+        (Interrupted(signal.SIGINT, "Stopped."), 130, "Stopped.*/prepare.py"),
+        (Interrupted(signal.SIGTERM, "Stopped."), 0, "Stopped.*/prepare.py"),
+        (KeyboardInterrupt(), 130, ""),
+        (RuntimeError("a fault"), None, ""),
+        (OSError("without a file"), None, ""),
     ],
     ids=repr,
 )
-def test_what_stops_a_script_becomes_one_line_and_a_status(error, status):
-    if status is None:  # a defect of the program keeps its traceback
-        with pytest.raises(type(error), match=str(error)), exit_status():
-            raise error
-        return
-    with pytest.raises(SystemExit) as stop, exit_status():
+def test_what_stops_a_script_becomes_one_line_and_a_status(
+    error, status, said, tmp_path, monkeypatch
+):
+    def stage(config):
         raise error
-    if isinstance(status, int):
-        assert stop.value.code == status
-    else:
-        assert stop.match(f"^error: .*{status}")
-        assert "\n" not in stop.value.code
+
+    monkeypatch.setitem(STAGES, "prepare", stage)
+    if status is None:  # a defect of the program keeps its traceback
+        with pytest.raises(type(error), match=str(error)):
+            run(tmp_path, "prepare")
+        return
+    done = run(tmp_path, "prepare", ok=False)
+    assert done.returncode == status
+    assert re.fullmatch(f"{said}.*\n|", done.stderr)
+    assert bool(said) == bool(done.stderr)
+
+
+def test_sigterm_ends_a_script_in_order(tmp_path, monkeypatch):
+    monkeypatch.setitem(STAGES, "prepare", lambda config: signal.raise_signal(signal.SIGTERM))
+    assert run(tmp_path, "prepare", ok=False).returncode == 143
 
 
 STAGE = """
@@ -224,21 +234,3 @@ def test_a_stream_that_the_shell_has_closed_stops_no_script(tmp_path, closed):
     assert done.returncode == 0, done.stderr
     assert (done.stdout, done.stderr) in ((b"said, said\n", b""), (b"", b"logged, logged"))
     assert (tmp_path / "file").read_text() == ""
-
-
-WORK = """
-import sys, tempfile, time
-from seq2seq.command import exit_status
-with exit_status(), tempfile.TemporaryDirectory(dir=sys.argv[1]):
-    print("at work", flush=True)
-    time.sleep(600)
-"""
-
-
-def test_sigterm_cleans_up(tmp_path):
-    command = [sys.executable, "-c", WORK, str(tmp_path)]
-    with subprocess.Popen(command, env=PATHS, stdout=subprocess.PIPE) as script:
-        assert script.stdout.readline() == b"at work\n"
-        script.terminate()
-        assert script.wait() == 143
-    assert not list(tmp_path.iterdir())

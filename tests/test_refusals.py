@@ -1,14 +1,11 @@
 """Wrong input ends a script with status 1 and one sentence; nothing is written."""
 
-import runpy
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
+from helpers.commands import run
 from refusals import REFUSALS, make
-
-SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 
 
 def listing(folder: Path) -> dict[Path, bytes]:
@@ -16,18 +13,13 @@ def listing(folder: Path) -> dict[Path, bytes]:
 
 
 @pytest.mark.parametrize(("script", "words", "named"), REFUSALS, ids=str)
-def test_wrong_input_is_one_sentence(script, words, named, tmp_path, monkeypatch, capsys):
+def test_wrong_input_is_one_sentence(script, words, named, tmp_path):
     make(tmp_path, words)
     before = listing(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    words = shlex.split(words.replace("FOLDER", str(tmp_path)) if "--" in words else words)
-    monkeypatch.setattr(sys, "argv", [f"{script}.py", *words])
-    with pytest.raises(SystemExit) as stop:
-        runpy.run_path(str(SCRIPTS / f"{script}.py"), run_name="__main__")
-    said = stop.value.code  # text, so the status is 1
+    done = run(tmp_path, script, *shlex.split(words), ok=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    (said,) = done.stderr.splitlines()
     assert said.startswith("error: ")
-    assert named in said
-    assert "\n" not in said
     assert said.endswith((".", "?"))
-    assert capsys.readouterr().out == ""
+    assert named in said
     assert listing(tmp_path) == before

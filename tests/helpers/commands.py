@@ -1,11 +1,18 @@
 """The scripts as a user runs them, and settings that make them small."""
 
+import io
+import logging
 import os
+import runpy
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
-from helpers import warm
+import pytest
+
+from seq2seq.interruption import STOPS
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = [
@@ -28,30 +35,56 @@ TOY = [
 ]
 
 
-def command(script: str, *arguments: str, room: str = "scripts") -> list[str]:
-    return [sys.executable, str(ROOT / room / f"{script}.py"), *arguments]
+def command(script: str, *words: str) -> list[str]:
+    """Command that starts a script in a process of its own, which takes seconds."""
+    return [sys.executable, str(ROOT / "scripts" / f"{script}.py"), *words]
 
 
 def run(
-    folder: Path, script: str, *arguments: str, stdin: str = "", ok: bool = True, warnings="error"
-):
-    """Run a script in ``folder``; its output has no colours and no bars, as in a pipe."""
-    done = subprocess.run(
-        quick(script, *arguments) if warnings == "error" else command(script, *arguments),
-        cwd=folder,
-        input=stdin,
-        capture_output=True,
-        encoding="utf-8",
-        env={**os.environ, "PYTHONWARNINGS": warnings, "CUDA_VISIBLE_DEVICES": ""},
-    )
-    if ok:
-        assert done.returncode == 0, done.stderr
-    return done
+    folder: Path, script: str, *words: str, stdin: str = "", ok: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run a script in ``folder``, in this process; its streams are files, and no terminal."""
+    streams = {
+        name: io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8")
+        for name, text in {"stdin": stdin, "stdout": "", "stderr": ""}.items()
+    }
+    started = command(script, *words)
+    level, handlers = logging.root.level, {number: signal.getsignal(number) for number in STOPS}
+    with mock.patch.dict(os.environ), pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name, value in {**streams, "argv": started[1:], "orig_argv": started}.items():
+            patch.setattr(sys, name, value)
+        patch.setattr(logging.root, "handlers", [])  # as in a process that nobody has set up
+        patch.setattr("torch.cuda.is_available", lambda: False)
+        draw_nothing(patch)
+        try:
+            runpy.run_path(started[1], run_name="__main__")
+            status = 0
+        except SystemExit as stop:
+            status = stop.code or 0
+        finally:
+            logging.root.setLevel(level)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+    if isinstance(status, str):
+        streams["stderr"].write(f"{status}\n")
+        status = 1
+    for stream in streams.values():
+        stream.seek(0)
+    printed, logged = streams["stdout"].read(), streams["stderr"].read()
+    assert not ok or status == 0, logged
+    return subprocess.CompletedProcess(started, status, printed, logged)
 
 
-def quick(script: str, *arguments: str, room: str = "scripts") -> list[str]:
-    """Command that starts a script; on Linux at once, in a copy of a process (see ``warm``)."""
-    if sys.platform != "linux":
-        return command(script, *arguments, room=room)
-    python, path, *words = command(script, *arguments, room=room)
-    return [python, "-I", "-S", warm.__file__, warm.address(), path, *words]
+def draw_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Let reports lay out figures, but not draw them: nobody looks at these pictures."""
+    for module in ("compare", "page"):
+        patch.setattr(f"seq2seq.report.{module}.render", sketch)
+
+
+def sketch(lay_out, prefix="", forms=("svg",)) -> dict[str, bytes]:
+    from seq2seq.drawing import styled
+
+    with styled():
+        lay_out()
+    return dict.fromkeys(forms, b"<svg></svg>")

@@ -1,13 +1,10 @@
-"""Processes that torchrun starts, without the seconds in which torchrun imports PyTorch."""
+"""Processes that torchrun starts."""
 
-from pathlib import Path
+import sys
 
-from torch.distributed import run
-
-from helpers.commands import quick
+from helpers.commands import command
 
 
-def torchrun(launch: list[str], script: str, *arguments: str) -> list[str]:
+def torchrun(launch: list[str], script: str, *words: str) -> list[str]:
     """Command by which torchrun, with the options ``launch``, starts processes of a script."""
-    words = [*launch, "--no-python", *quick(script, *arguments)]
-    return quick("run", *words, room=str(Path(run.__file__).parent))
+    return [sys.executable, "-m", "torch.distributed.run", *launch, *command(script, *words)[1:]]
