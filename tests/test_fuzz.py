@@ -4,7 +4,7 @@ import gzip
 import json
 import lzma
 import re
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -100,12 +100,19 @@ def experiment_file(folder, draw):
     compose_config("train", [f"--config-dir={folder}", "experiment=mine"])
 
 
+@cache
+def saved():
+    """Name of each file of a checkpoint -> its content."""
+    with TemporaryDirectory() as folder:
+        return {path.name: path.read_bytes() for path in save_whole(Path(folder, "a")).iterdir()}
+
+
 def checkpoint(folder, draw):
-    copy = save_whole(folder / "best")
-    path = copy / draw(st.sampled_from(["config.json", "state.json"]))
-    path.write_text(json.dumps(changed_json(draw, json.loads(path.read_bytes()))))
-    reseal(copy)
-    load_checkpoint(copy, CPU)
+    name = draw(st.sampled_from(["config.json", "state.json"]))
+    altered = json.dumps(changed_json(draw, json.loads(saved()[name]))).encode()
+    put(folder, saved() | {name: altered})
+    reseal(folder)
+    load_checkpoint(folder, CPU)
 
 
 PACKS = {"": bytes, ".gz": partial(gzip.compress, mtime=0), ".xz": lzma.compress}

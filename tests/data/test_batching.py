@@ -24,9 +24,10 @@ def pairs_of(sentences):
 
 def random_pairs(count, related=True):
     random = np.random.default_rng(0)
-    source, target = random.integers(1, 51, (2, count))
-    if related:
-        target = np.maximum(1, np.round(source * random.normal(1.1, 0.2, count)).astype(int))
+    source = random.integers(1, 51, count)
+    target = np.maximum(1, np.round(source * random.normal(1.1, 0.2, count)).astype(int))
+    if not related:
+        random.shuffle(target)
     lengths = zip(source.tolist(), target.tolist(), strict=True)
     return pairs_of([([5] * source, [6] * target) for source, target in lengths])
 

@@ -1,13 +1,13 @@
-"""What a tokenizer cuts it joins again, also through ids and files."""
+"""Text becomes pieces and ids, and these the same text again, also through files."""
 
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from seq2seq.data.tokenization import SentencePieceTokenizer, TextCodec, WhitespaceTokenizer
-from seq2seq.data.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from seq2seq.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 from seq2seq.errors import UserError
 
 TEXT = [
@@ -39,13 +39,10 @@ def unchanged():
 
 
 @given(text=st.text(max_size=30).filter(lambda text: "▁" not in text))
-def test_subwords_give_the_text_back(subwords, unchanged, text):
-    assert unchanged.detokenize(unchanged.tokenize(text)) == " ".join(text.split())
-    pieces = subwords.tokenize_all([*TEXT, text])
-    assert pieces == [*map(subwords.tokenize, [*TEXT, text])]
-    normal = [unicodedata.normalize("NFKC", sentence) for sentence in TEXT]
-    assert [*map(subwords.detokenize, pieces[:-1])] == normal
-    assert all(len(some) < len(sentence) for some, sentence in zip(pieces, TEXT, strict=False))
+def test_subwords_of_text_that_is_not_normalised_keep_every_character(unchanged, text):
+    pieces, none = unchanged.tokenize_all([text, ""])
+    assert (pieces, none) == (unchanged.tokenize(text), [])
+    assert unchanged.detokenize(pieces) == " ".join(text.split())
 
 
 @given(text=WORDS)
@@ -96,9 +93,8 @@ def test_text_survives_ids_and_files(tmp_path, subwords, kind):
     for sentence in TEXT:
         ids = loaded.encode(sentence)
         assert min(ids) > EOS
-        assert loaded.decode([BOS, *ids, PAD, EOS, ids[0]]) == tokenizer.detokenize(
-            tokenizer.tokenize(sentence)
-        )
+        assert len(ids) < len(sentence)
+        assert loaded.decode([BOS, *ids, PAD, EOS, ids[0]]) == sentence
     ids = loaded.encode("<s> </s> <unk> <pad>")  # spelt out, they never become control ids
     assert UNK in ids
     assert not {PAD, BOS, EOS} & {*ids}
@@ -136,13 +132,46 @@ def test_words_that_are_typed_take_a_form_that_the_vocabulary_has(text):
     assert codec_of(WhitespaceTokenizer("en"), *words).known_pieces(text) == TYPED[text].split()
 
 
-@given(WORDS, st.sampled_from("\u00ad\u2060\ufeff\x08"))
-def test_what_is_known_is_read_as_it_is_and_subwords_without_what_nobody_sees(
-    subwords, text, unseen
-):
+@given(WORDS)
+def test_what_is_known_is_read_as_it_is(subwords, text):
     codec = codec_of(WhitespaceTokenizer("en"), *sorted({*text.split()}))
     assert codec.known_pieces(text) == text.split()
-    pieces = subwords.tokenize(text)
-    assert codec_of(subwords).known_pieces(text) == pieces
+    assert codec_of(subwords).known_pieces(text) == subwords.tokenize(text)
+
+
+@pytest.mark.parametrize("unseen", ["\u00ad", "\u2060", "\ufeff", "\x08"])
+def test_subwords_are_read_without_what_nobody_sees(subwords, unseen):
+    pieces = subwords.tokenize(TEXT[3])
     codec = codec_of(subwords, *sorted({*pieces}))
-    assert codec.known_pieces(text[:2] + unseen + text[2:]) == pieces
+    assert codec.known_pieces(TEXT[3][:2] + unseen + TEXT[3][2:]) == pieces
+
+
+PIECE = st.text(min_size=1, max_size=6).filter(lambda piece: "\n" not in piece)
+COUNTS = st.dictionaries(PIECE | st.sampled_from(SPECIALS), st.integers(1, 50), max_size=30)
+ODD = dict.fromkeys(["a\u00a0b", "c\u2028d", "e\r", "\ufeff", "f\tg", "▁", "\x85", "7"], 1)
+
+
+@example(counts=ODD, size=None, min_frequency=1)
+@given(COUNTS, st.integers(4, 20) | st.none(), st.integers(1, 10))
+def test_the_most_frequent_are_kept_also_in_a_file(tmp_path_factory, counts, size, min_frequency):
+    vocabulary = Vocabulary.from_counts(counts, size, min_frequency)
+    frequent = {piece for piece, count in counts.items() if count >= min_frequency}
+    expected = sorted(frequent.difference(SPECIALS), key=lambda piece: (-counts[piece], piece))
+    expected = expected[: None if size is None else size - 4]
+    path = tmp_path_factory.mktemp("vocabulary") / "vocabulary.tsv"
+    vocabulary.save(path)
+    for one in (vocabulary, Vocabulary.load(path)):
+        assert one.pieces == [*SPECIALS, *expected]
+        assert one.counts[4:] == [counts[piece] for piece in expected]
+        assert one.encode([*SPECIALS, *expected]) == [UNK] * 4 + [*range(4, len(one))]
+        assert all((piece in one) == (piece in expected) for piece in counts)
+
+
+def test_a_malformed_file_is_named(tmp_path):
+    path = tmp_path / "vocabulary.source.tsv"
+    head = b"<pad>\t0\n<unk>\t0\n<s>\t0\n</s>\t0\n"
+    lines = b"a\n", b"a\tb\n", b"\t3\n", b"a\t3\na\t2\n", b"a\t3", b"\xff\t1\n"
+    for content in (b"", b"a\t1\n", *(head + line for line in lines)):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=str(path)):
+            Vocabulary.load(path)

@@ -37,8 +37,8 @@ PREPOSITIONS = {
 RELATIVE = {"who", "whom", "which", "that"}
 RELATIVE_PRONOUNS = listed("der die das den dem denen")
 RELATIVE_FORMS = {
-    **{"m": listed("der den dem"), "f": listed("die der"), "n": listed("das dem")},
-    **{"p": listed("die denen"), "any": RELATIVE_PRONOUNS},
+    **{"m": listed("der den dem"), "f": listed("die der")},
+    **{"n": listed("das dem"), "p": listed("die denen")},
 }
 ADJECTIVES = listed(
     "klein groß winzig riesig schwer alt jung neu müd hungrig schmutzig schön berühmt wunderbar "
