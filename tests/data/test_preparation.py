@@ -3,7 +3,6 @@
 import dataclasses
 import errno
 import gzip
-import logging
 import os
 import unicodedata
 from pathlib import Path
@@ -15,9 +14,9 @@ from helpers.samples import ids_of, joined, put
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seq2seq.config import FilesCorpus, ModelConfig, TokenizationConfig, TrainConfig
+from seq2seq.config import FilesCorpus, TokenizationConfig
 from seq2seq.data import encoding, preparation
-from seq2seq.data.preparation import advise, prepare, summary
+from seq2seq.data.preparation import prepare, summary
 from seq2seq.data.splits import source_digest
 from seq2seq.data.vocabulary import EOS
 
@@ -186,12 +185,3 @@ def test_what_cannot_be_written_is_said_and_leaves_no_folder(tmp_path, size):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not [path for path in (tmp_path / "prepared").iterdir() if path.is_dir()]
-
-
-def test_more_dropout_is_advised_where_it_is_low(tmp_path, caplog):
-    text = corpus(tmp_path / "text")
-    model = ModelConfig(dropout=0.4, embedding_dropout=0.1)
-    config = TrainConfig(name="n", system="s", corpus=text, tokenization=SUBWORDS, model=model)
-    with caplog.at_level(logging.INFO):
-        advise(config, prepare(text, SUBWORDS, tmp_path))
-    assert [w for w in caplog.text.split() if "dropout" in w] == ["model.embedding_dropout=0.3"]
