@@ -1,30 +1,20 @@
 """What a record says of how a result came about."""
 
-import json
 import subprocess
 from pathlib import Path
 
 import pytest
 import torch
 
-from seq2seq import record as record_module
+from seq2seq import record
 from seq2seq.errors import UserError
 from seq2seq.files import write_json
-from seq2seq.record import (
-    Progress,
-    Record,
-    TrainingRecord,
-    earlier_commits,
-    environment_record,
-    read_record,
-)
+from seq2seq.record import Progress, Record, TrainingRecord, earlier_commits, read_record
 
 
 def test_code_that_worked_at_it_before_is_remembered():
-    first = Record(git_commit="a")
-    assert earlier_commits(Record(), "a") == earlier_commits(first, "a") == []
-    second = Record(git_commit="b", earlier_commits=earlier_commits(first, "b"))
-    assert second.earlier_commits == ["a"]
+    assert earlier_commits(Record(), "a") == earlier_commits(Record(git_commit="a"), "a") == []
+    second = Record(git_commit="b", earlier_commits=["a"])
     assert earlier_commits(second, "c") == ["a", "b"]
     assert earlier_commits(second, "a") == ["b"]
 
@@ -33,13 +23,12 @@ def test_a_record_of_another_version_is_read(tmp_path):
     """Keys that are not known here are left out, and missing ones have their defaults."""
     assert read_record(tmp_path, "restore it") is None
     content = {"system": "a", "surprise": 1, "progress": {"update": 3, "surprise": [2]}}
-    (tmp_path / "run.json").write_text(json.dumps(content))
-    record = read_record(tmp_path, "restore it")
-    assert record == TrainingRecord(system="a", progress=Progress(update=3))
-    write_json(tmp_path / "run.json", record)
-    assert read_record(tmp_path, "restore it") == record
-    content["system"] = "\x1b[2J"
-    (tmp_path / "run.json").write_text(json.dumps(content))
+    write_json(tmp_path / "run.json", content)
+    expected = TrainingRecord(system="a", progress=Progress(update=3))
+    assert read_record(tmp_path, "restore it") == expected
+    write_json(tmp_path / "run.json", expected)
+    assert read_record(tmp_path, "restore it") == expected
+    write_json(tmp_path / "run.json", {"system": "\x1b[2J"})
     with pytest.raises(UserError, match="system"):
         read_record(tmp_path, "restore it")
 
@@ -53,14 +42,11 @@ def test_the_commit_is_that_of_the_package_not_of_its_place(tmp_path, monkeypatc
     git = ["git", "-c", "user.name=a", "-c", "user.email=a", "-C", str(tmp_path)]
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "a"]):
         subprocess.run([*git, *words], check=True)
-    monkeypatch.setattr(record_module, "__file__", str(file))
-    found = environment_record(torch.device("cpu"))
+    monkeypatch.setattr(record, "__file__", str(file))
+    found = record.environment_record(torch.device("cpu"))
     own = package == "seq2seq"
     assert len(found["git_commit"] or "") == 40 * own
     assert found["git_modified"] is (False if own else None)
     assert Path(found["command"][0]).name == found["command"][0]
-    hardware = found["hardware"]
-    assert (hardware.device, hardware.torch) == ("cpu", torch.__version__)
-    assert hardware.processor
-    assert int(hardware.threads) >= 1
-    assert hardware.gpu is None
+    assert (found["hardware"].device, found["hardware"].gpu) == ("cpu", None)
+    assert int(found["hardware"].threads) >= 1

@@ -1,12 +1,6 @@
-"""Small corpora, and how the tests write and count them."""
+"""Small corpora, and how the tests write and read them."""
 
-import os
-from pathlib import Path
-
-from seq2seq.data.text import read_aligned, read_lines
-
-REAL = Path(os.environ.get("SEQ2SEQ_CORPORA", Path(__file__).parents[3] / "shared" / "corpora"))
-"""Real corpora, if any: the folders multi30k and europarl as corpus.directory takes them."""
+from seq2seq.data.text import read_aligned
 
 SMALL = {
     "train.en": b"a\nb\nc\n",
@@ -18,16 +12,15 @@ SMALL = {
 }
 
 
+def joined(lines):
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
 def put(folder, texts, ending="", pack=bytes):
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / (name + ending)).write_bytes(pack(text))
     return str(folder)
-
-
-def counts(corpus):
-    texts = {"train": corpus.train, "valid": corpus.valid, **corpus.tests}
-    return {name: len(list(read_lines(text.source))) for name, text in texts.items()}
 
 
 def aligned(text):
@@ -37,7 +30,6 @@ def aligned(text):
 
 def ids_of(pairs, i):
     """Source and target ids of pair ``i``, as lists."""
-    source, target = (
-        offsets[i : i + 2] for offsets in (pairs.source_offsets, pairs.target_offsets)
-    )
-    return pairs.source_ids[slice(*source)].tolist(), pairs.target_ids[slice(*target)].tolist()
+    source = slice(*pairs.source_offsets[i : i + 2])
+    target = slice(*pairs.target_offsets[i : i + 2])
+    return pairs.source_ids[source].tolist(), pairs.target_ids[target].tolist()
