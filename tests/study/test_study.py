@@ -131,6 +131,9 @@ def test_known_bits_and_half_length_are_those_of_a_slow_loop(europarl, arms):
         shares.append(known[1] / known[0])
     half = europarl.half_length("no-attention-50", bits, "attention-50")
     assert half[0] == pytest.approx(np.interp(0.5, shares[::-1], lengths[::-1]))
+    bleu = [groups.corpus_bleu(pool, arms[1])[0] for pool in europarl.buckets.values()]
+    half = europarl.half_length("no-attention-50", groups.corpus_bleu)  # of its own BLEU
+    assert half[0] == pytest.approx(np.interp(bleu[0] / 2, bleu[::-1], lengths[::-1]))
 
 
 @pytest.mark.parametrize("kind", ["place", "seen"])
