@@ -2,35 +2,26 @@
 
 import signal
 import sys
+import time
 from unittest.mock import Mock
 
-import numpy as np
 import pytest
-import torch
 from helpers.reversal import reversal_experiment
 from helpers.small_training import CLOCK, metrics, train, train_until
 
+from seq2seq.checkpoint import MetricsState
 from seq2seq.distributed import ProcessGroup
 from seq2seq.errors import UserError
-from seq2seq.training.metrics import IntervalMetrics, Update, start_tracker
+from seq2seq.training.metrics import IntervalMetrics, start_tracker
 from seq2seq.training.run_folder import RunFolder
 
 
-def test_an_interval_averages_over_tokens_and_updates_and_leaves_out_skipped_ones():
-    def made(number, *values, tokens):
-        return Update(number, np.array([3, 1]), tokens, *map(torch.tensor, values))
-
-    interval = IntervalMetrics()
-    skipped = made(1, float("nan"), float("inf"), False, tokens=5)
-    interval.pending.append(skipped)
-    assert interval.fetch() == [skipped]
-    assert interval.entry()["loss"] is interval.entry()["gradient_norm"] is None
-    interval.started -= 1000
-    interval.pending += [made(2, 30.0, 1.0, True, tokens=10), made(3, 60.0, 3.0, True, tokens=20)]
-    assert interval.fetch() == interval.fetch() == []
-    entry = interval.entry()
-    assert (entry["loss"], entry["gradient_norm"], entry["nonfinite"]) == (3.0, 2.0, 1)
+def test_an_interval_averages_over_tokens_and_updates():
+    state = MetricsState(finite=[[30.0, 1.0, 10], [60.0, 3.0, 20]])
+    entry = IntervalMetrics(state, tokens=35, started=time.monotonic() - 1000).entry()
+    assert (entry["loss"], entry["gradient_norm"]) == (3.0, 2.0)
     assert entry["tokens_per_second"] == pytest.approx(0.035, rel=0.01)
+    assert IntervalMetrics().entry()["loss"] is None  # all updates were skipped
 
 
 def test_a_resumed_training_continues_its_tracked_run(folder, monkeypatch):

@@ -73,6 +73,7 @@ def test_stopped_anywhere_and_continued(folder, monkeypatch, schedule, settings,
 def train_and_die(config, fatal):
     """Train, but be killed at the ``fatal``-th file operation of the run."""
     torch.set_num_threads(1)
+    os.fsync = lambda descriptor: None  # as in conftest.py
     folder, seen = str(RunFolder(config).path), itertools.count(1)
 
     def watch(event, arguments):

@@ -21,7 +21,6 @@ def test_loss_and_bleu_are_those_of_single_sentences(folder):
         trainer._update(batches)
     validator, data = trainer.validator, trainer.data
     found = validator.run()
-    first = validator.examples
     assert found == validator.run()  # without dropout
     loss, tokens = 0.0, 0
     for index in range(len(data.valid)):
@@ -37,9 +36,6 @@ def test_loss_and_bleu_are_those_of_single_sentences(folder):
     short = [i for i, source in enumerate(sources) if len(source.split()) <= 2]
     expected = BLEU().corpus_score([hypotheses[i] for i in short], [[references[i] for i in short]])
     assert found.bleu_by_length["1-2"] == pytest.approx(expected.score)
-    shown = [line.partition("  ")[2].strip() for line in first]
-    assert {*shown[1::2]} <= {*hypotheses}
-    assert {*shown[::2]} <= {*references}
     # In Thai, characters count; these words have one each, so their spaces are left out.
     thai = TextCodec(WhitespaceTokenizer("th"), data.target.vocabulary)
     validator = dataclasses.replace(validator, data=dataclasses.replace(data, target=thai))
