@@ -84,5 +84,5 @@ def test_no_kind_waits_for_a_gpu(monkeypatch, kind, order):
     monkeypatch.setattr(torch, "autocast", lambda device, enabled: contextlib.nullcontext())
     config = ModelConfig(attention=AttentionConfig(kind=kind), decoder=DecoderConfig(order=order))
     model = TranslationModel(config, 11, 13).to("meta").train()
-    batch_loss(model, random_batch(3).to("meta"), 0.1).smoothed.backward()
+    batch_loss(model, random_batch(3, 4).to("meta"), 0.1).smoothed.backward()
     assert all(p.grad is not None for p in model.parameters())

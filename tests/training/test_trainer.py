@@ -105,18 +105,20 @@ def test_a_run_leaves_record_metrics_and_checkpoints(folder):
         assert content(run) == before
 
 
+def let_validate(monkeypatch, *found: dict[str, float]) -> None:
+    """Let validations find these numbers, one after another."""
+    validate, given = Validator.run, iter(found)
+    monkeypatch.setattr(
+        Validator, "run", lambda self: dataclasses.replace(validate(self), **next(given))
+    )
+
+
 @pytest.mark.parametrize(("metric", "best"), [("loss", 10), ("bleu", 20)])
 def test_the_metric_decides_on_the_best_checkpoint_and_on_patience(
     folder, monkeypatch, metric, best
 ):
     """Where BLEU rises at first, and the dev loss, too."""
-    validate, measured = Validator.run, iter([(1.0, 5.0), *[(2.0, 7.0)] * 3])
-
-    def rising(self):
-        loss, bleu = next(measured)
-        return dataclasses.replace(validate(self), loss=loss, bleu=bleu)
-
-    monkeypatch.setattr(Validator, "run", rising)
+    let_validate(monkeypatch, {"loss": 1.0, "bleu": 5.0}, *[{"loss": 2.0, "bleu": 7.0}] * 3)
     settings = {"patience": 2, "max_epochs": 9, "keep_epochs": [2, 1, 1]}
     run = train(reversal_experiment(folder, early_stopping_metric=metric, **settings))
     progress = run.record().progress
@@ -157,10 +159,7 @@ def test_an_average_of_the_weights_is_validated_and_saved_and_changes_no_update(
 
 def test_a_diverged_dev_loss_reaches_no_checkpoint(folder, monkeypatch):
     config = reversal_experiment(folder, validate_every=5)
-    validate, losses = Validator.run, iter([1.0, math.nan])
-    monkeypatch.setattr(
-        Validator, "run", lambda self: dataclasses.replace(validate(self), loss=next(losses))
-    )
+    let_validate(monkeypatch, {"loss": 1.0}, {"loss": math.nan})
     with pytest.raises(UserError, match="nan"):
         train(config)
     assert RunFolder(config).newest()[0].name == "update-5"
