@@ -1,6 +1,6 @@
 """Work shared by torchrun's processes, as a user starts it: stopped, killed, and started again."""
 
-import json
+import dataclasses
 import os
 import re
 import signal
@@ -9,12 +9,19 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
 from helpers.commands import TOY, run
 from helpers.launching import torchrun
 from helpers.small_checkpoint import save_tiny
+from helpers.small_training import metrics, outcome, weights
+
+from seq2seq import distributed
+from seq2seq.checkpoint import RNG, read_config
+from seq2seq.distributed import ProcessGroup
+from seq2seq.errors import UserError
+from seq2seq.training.run_folder import RunFolder
 
 TWO = ["--standalone", "--nproc-per-node=2"]
-RUN = Path("outputs/quickstart/attention/seed-1")
 
 
 def start(folder: Path, script: str, *arguments: str) -> subprocess.Popen:
@@ -28,12 +35,15 @@ def start(folder: Path, script: str, *arguments: str) -> subprocess.Popen:
     )
 
 
-def wait_for(started: subprocess.Popen, words: str) -> None:
-    assert started.stderr is not None
-    for line in started.stderr:
-        if words in line:
-            return
-    raise AssertionError(f"it never logged {words!r}")
+def finish(started: subprocess.Popen, status: int = 0) -> str:
+    _, log = started.communicate()
+    assert started.returncode == status, log
+    return log
+
+
+def trained(folder: Path, name: str) -> RunFolder:
+    config = read_config(folder / "outputs" / name / "attention" / "seed-1")
+    return RunFolder(dataclasses.replace(config, output=str(folder / "outputs")))
 
 
 def first_worker(folder: Path) -> psutil.Process:
@@ -45,37 +55,49 @@ def first_worker(folder: Path) -> psutil.Process:
     raise AssertionError("there is none")
 
 
-def outcome(folder: Path) -> tuple[str, int]:
-    record = json.loads((folder / RUN / "run.json").read_text())
-    return record["status"], record["processes"]
+@pytest.mark.slow
+def test_processes_make_the_updates_of_one(tmp_path):
+    """The last batch has one pair; Adam would enlarge rounding."""
+    settings = ["training.batch_size=23", "training.gradient_accumulation=2", "model.dropout=0"]
+    settings += ["training.loss_normalization=sentence", "training.optimizer.kind=sgd"]
+    settings += ["training.log_every=1", "training.max_epochs=1", "training.precision=fp32"]
+    run(tmp_path, "train", *TOY, *settings, "name=one")
+    finish(start(tmp_path, "train", *TOY, *settings, "name=two"))
+    one, two = trained(tmp_path, "one"), trained(tmp_path, "two")
+    for mine, theirs in zip(metrics(one), metrics(two), strict=True):
+        assert theirs["kind"] == mine["kind"]
+        assert theirs["loss"] == pytest.approx(mine["loss"], abs=1e-5)
+        assert theirs.get("bleu") == mine.get("bleu")
+    torch.testing.assert_close(weights(two), weights(one), atol=1e-4, rtol=1e-4)
+    assert two.record().progress.target_tokens == one.record().progress.target_tokens
+    assert two.record().processes == 2
 
 
 @pytest.mark.slow
-def test_training_stopped_and_killed_ends_after_the_same_command(tmp_path):
+def test_a_signal_or_death_of_one_stops_all_and_nothing_is_lost(tmp_path):
+    """With dropout: each process has random numbers of its own."""
     settings = ["training.log_every=1", "training.save_minutes=0", "training.validate_every=20"]
-    command = tmp_path, "train", *TOY, *settings, "training.max_epochs=3"
+    command = tmp_path, "train", *TOY, *settings, "model.dropout=0.3", "training.max_epochs=3"
 
     stopped = start(*command)
-    wait_for(stopped, "update 3 of")
+    assert any("update 3 of" in line for line in stopped.stderr)
     stopped.send_signal(signal.SIGTERM)
-    _, log = stopped.communicate()
-    assert "torchrun" in log
-    assert outcome(tmp_path) == ("interrupted", 2)
+    stopped.communicate()
+    cut = trained(tmp_path, "quickstart")
+    assert cut.record().status == "interrupted"
 
     killed = start(*command)
-    wait_for(killed, "update 9 of")
+    assert any("update 9 of" in line for line in killed.stderr)
     first_worker(tmp_path).kill()  # it writes
-    _, log = killed.communicate()
-    assert killed.returncode == 1
+    finish(killed, status=1)
 
-    whole = start(*command)
-    _, log = whole.communicate()
-    assert whole.returncode == 0
-    assert log.count("Resuming outputs") == 1
-    assert outcome(tmp_path) == ("finished", 2)
-    lines = (tmp_path / RUN / "metrics.jsonl").read_text()
-    updates = re.findall(r'"kind": "train", "update": (\d+)', lines)
-    assert [*map(int, updates)] == list(range(1, 31))
+    assert finish(start(*command)).count("Resuming outputs") == 1
+    finish(start(*command, "name=whole"))
+    assert outcome(cut) == outcome(trained(tmp_path, "whole"))
+    states = weights(cut, RNG)
+    assert not torch.equal(states["cpu"], states["rank-1/cpu"])
+    cut.write_record(dataclasses.replace(cut.record(), status="running"))
+    assert "processes 1 (was 2)" in run(*command).stderr
 
 
 @pytest.mark.slow
@@ -86,18 +108,14 @@ def test_processes_share_an_evaluation_and_a_translation(tmp_path):
     evaluation = ["source=text.src", "reference=text.tgt", "beams=[1,3]", "output=out"]
     translation = ["input=text.src", "hypotheses=out/text", "alignments=out/links"]
     found = []
-    for place in ("one", "two"):
-        folder = tmp_path / place
+    for together in (False, True):
+        folder = tmp_path / str(together)
         folder.mkdir()
         for language in ("src", "tgt"):
             (folder / f"text.{language}").write_text("\n".join([*sentences, "", "a"]) + "\n")
         for script, own in (("evaluate", evaluation), ("translate", translation)):
-            if place == "one":
-                run(folder, script, *settings, *own)
-            else:
-                started = start(folder, script, *settings, *own)
-                _, log = started.communicate()
-                assert started.returncode == 0, log
+            words = folder, script, *settings, *own
+            finish(start(*words)) if together else run(*words)
         files = [file for file in (folder / "out").rglob("*") if file.is_file()]
         found.append({file.relative_to(folder): without_times(file) for file in files})
     assert found[0] == found[1]
@@ -107,3 +125,21 @@ def test_processes_share_an_evaluation_and_a_translation(tmp_path):
 def without_times(file: Path) -> bytes:
     """Content of a file but for times and threads."""
     return re.sub(rb'"(seconds|sentences_per_second|threads)": .*', b"", file.read_bytes())
+
+
+def test_gradients_are_summed_where_they_are(monkeypatch):
+    """A recorded CUDA graph writes to the memory that a gradient had when it was recorded."""
+    used, unused = (torch.nn.Parameter(torch.ones(2, 3)) for _ in range(2))
+    used.grad = torch.full((2, 3), 2.0)
+    place = used.grad.data_ptr()
+    monkeypatch.setattr(distributed.dist, "all_reduce", lambda tensor: tensor.mul_(3))
+    ProcessGroup(0, 2).sum_gradients([used, unused])
+    assert used.grad.data_ptr() == place
+    assert used.grad.unique().tolist() == [6]
+    assert unused.grad.unique().tolist() == [0]
+
+
+def test_processes_that_differ_are_refused(monkeypatch):
+    monkeypatch.setattr(ProcessGroup, "gather", lambda self, value: [value, {**value, "seed": 2}])
+    with pytest.raises(UserError, match="seed"):
+        ProcessGroup(0, 2).require_equal({"text": "a", "seed": 1})

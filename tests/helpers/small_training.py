@@ -1,70 +1,130 @@
-"""A training in a few seconds, and what came of it, for tests."""
+"""A training in a few seconds, how to disturb it, and what came of it, for tests."""
 
 import itertools
-import json
-from collections.abc import Callable
+import math
+import multiprocessing
+import signal
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch.nn import functional
 
-from seq2seq.checkpoint import UNAVERAGED, load_checkpoint
+from seq2seq.checkpoint import MODEL
+from seq2seq.data.batching import Batch
 from seq2seq.data.preparation import prepare
-from seq2seq.distributed import SINGLE
+from seq2seq.data.vocabulary import BOS
+from seq2seq.interruption import Interrupted
+from seq2seq.training import graphs
+from seq2seq.training.loss import batch_loss
 from seq2seq.training.run_folder import RunFolder, codec_folder
 from seq2seq.training.trainer import Trainer
+from seq2seq.training.trainer import train_run as train
 
-CPU = torch.device("cpu")
 CLOCK = ("seconds", "tokens_per_second")
 
+# Children of a process that has imported all of it already start within milliseconds.
+children = multiprocessing.get_context("forkserver")
+children.set_forkserver_preload(["helpers.small_training"])
 
-def train(config, group=SINGLE):
-    data = prepare(config.corpus, config.tokenization, Path(config.data), codec_folder(config))
-    return Trainer(config, data, group).run()
+
+def trainer_of(config) -> Trainer:
+    """A training before its first update."""
+    return Trainer(
+        config, prepare(config.corpus, config.tokenization, Path(config.data), codec_folder(config))
+    )
 
 
-def before_update(which: int, event: Callable[[], object]) -> pytest.MonkeyPatch:
-    """Call ``event`` just before update ``which`` of this process; return the patch."""
-    run, made, patch = Trainer._update, itertools.count(1), pytest.MonkeyPatch()
+class PowerCutError(BaseException):
+    pass
 
-    def disturbed(self, batches):
-        if next(made) == which:
-            event()
-        return run(self, batches)
 
-    patch.setattr(Trainer, "_update", disturbed)
+def before(place: int | tuple[str, int], number: int | None = None) -> pytest.MonkeyPatch:
+    """Let a signal come, or the power go, before an update of this process.
+
+    A folder's name and an update's number: before this is saved.
+    """
+    update, save, made = Trainer._update, Trainer._save, itertools.count(1)
+
+    def reach(reached):
+        if reached == place:
+            if number is None:
+                raise PowerCutError
+            signal.raise_signal(number)
+
+    def updating(self, batches):
+        reach(next(made))
+        update(self, batches)
+
+    def saving(self, folder):
+        reach((folder.name, self.progress.update))
+        save(self, folder)
+
+    patch = pytest.MonkeyPatch()
+    patch.setattr(Trainer, "_update", updating)
+    patch.setattr(Trainer, "_save", saving)
     return patch
 
 
-def train_until(config, update: int, event: Callable[[], object], error: type[BaseException]):
-    """Train until ``event``, before ``update``, raises; return the run folder and the error."""
-    patch = before_update(update, event)
-    with pytest.raises(error) as ending:
+def train_until(config, place: int | tuple[str, int], number: int | None = None) -> RunFolder:
+    """Train until a signal comes, or the power goes."""
+    patch = before(place, number)
+    with pytest.raises(Interrupted if number else PowerCutError):
         train(config)
     patch.undo()
-    return RunFolder(config), ending.value
+    return RunFolder(config)
 
 
-def weights(run) -> dict[str, torch.Tensor]:
-    return load_checkpoint(run.newest()[0], CPU).model.state_dict()
+def spoil(which: int, patch: pytest.MonkeyPatch) -> None:
+    """Let the loss of this pass of the process be NaN."""
+    passes = itertools.count(1)
+
+    def spoiled(*given):
+        loss = batch_loss(*given)
+        worse = math.nan if next(passes) == which else 1.0
+        return loss._replace(negative_log_likelihood=loss.negative_log_likelihood * worse)
+
+    patch.setattr(graphs, "batch_loss", spoiled)
 
 
-def metrics(run) -> list[dict]:
-    """All entries without what depends on the clock."""
-    entries = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
-    return [{k: v for k, v in entry.items() if k not in CLOCK} for entry in entries]
+def weights(run: RunFolder, file: str = MODEL) -> dict[str, torch.Tensor]:
+    """The tensors of the newest checkpoint."""
+    return load_file(run.newest()[0] / file)
 
 
-def outcome(run) -> tuple[dict, list[dict], dict]:
-    """What equal trainings share: checkpoints, metrics and progress, without times."""
-    tensors = {}
-    for folder in (run.best, run.newest()[0]):
-        found = load_checkpoint(folder, CPU)
-        unaveraged = folder / UNAVERAGED
-        others = load_file(unaveraged) if unaveraged.exists() else {}
-        for name, tensor in {**found.model.state_dict(), **found.rng, **others}.items():
-            tensors[f"{folder.name}: {name}"] = tensor.numpy().tobytes()
+def metrics(run: RunFolder, *kinds: str) -> list[dict]:
+    """The entries of these kinds, or all, without what depends on the clock."""
+    return [
+        {name: value for name, value in entry.items() if name not in CLOCK}
+        for entry in run.metrics
+        if not kinds or entry["kind"] in kinds
+    ]
+
+
+def content(run: RunFolder) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+
+
+def outcome(run: RunFolder) -> tuple[dict, list[dict], dict]:
+    """What equal trainings share: all tensors, metrics and progress, without times."""
+    tensors = {
+        f"{folder.name}/{file.name}": file.read_bytes()
+        for folder in (run.best, run.newest()[0])
+        for file in folder.glob("*.safetensors")
+    }
     progress = {k: v for k, v in asdict(run.record().progress).items() if k not in CLOCK}
     return tensors, metrics(run), progress
+
+
+def random_batch(rows: int, width: int = 9, seed: int = 0) -> Batch:
+    """Pairs of 1 to ``width`` ids below 11."""
+    random = torch.Generator().manual_seed(seed)
+    lengths = torch.arange(rows) % width + 1
+    inside = torch.arange(width) < lengths[:, None]
+    source, output = (
+        torch.randint(3, 11, inside.shape, generator=random) * inside for _ in range(2)
+    )
+    given = functional.pad(output[:, :-1], (1, 0), value=BOS)
+    return Batch(source, lengths, given, output, output.flatten().nonzero()[:, 0])

@@ -1,114 +1,88 @@
-"""The loss against PyTorch's own and against finite differences."""
+"""The loss against PyTorch's own: of rows in chunks, of whole models, and of padded batches."""
 
 import contextlib
 
 import pytest
 import torch
+from helpers.small_model import build
+from helpers.small_training import random_batch
 from torch.nn import functional
 
-from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
+from seq2seq.config import AttentionConfig, DecoderConfig, ModelConfig
 from seq2seq.config.model import ATTENTION_KINDS
-from seq2seq.data.batching import Batch
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.fast.loss import output_loss
 from seq2seq.model.translation import TranslationModel
-from seq2seq.training.loss import batch_loss, smoothed_cross_entropy
+from seq2seq.training.loss import batch_loss
+
+KINDS = pytest.mark.parametrize("kind", ATTENTION_KINDS)
+ORDERS = pytest.mark.parametrize("order", ["bahdanau", "luong"])
+BOUNDS = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 0.02}
 
 
-def make_batch(rows: list[int]) -> Batch:
-    source = torch.tensor([[5, 6, 3], [7, 3, PAD], [8, 9, 3]])[rows]
-    output = torch.tensor([[5, 6, 7, 3], [8, 3, PAD, PAD], [9, 10, 3, PAD]])[rows]
-    start = torch.full((len(rows), 1), 2)
-    return Batch(
-        source,
-        torch.tensor([3, 2, 3])[rows],
-        torch.cat([start, output[:, :-1]], dim=1),
-        output,
-        torch.tensor([i for i, token in enumerate(output.flatten()) if token != PAD]),
-    )
+def cross_entropy(logits, targets, smoothing):
+    settings = {"ignore_index": PAD, "reduction": "sum", "label_smoothing": smoothing}
+    return functional.cross_entropy(logits, targets, **settings)
+
+
+@pytest.mark.parametrize("dtype", BOUNDS)
+@pytest.mark.parametrize(("chunk", "smoothing"), [(1, 0.0), (60, 0.1), (10_000, 0.2)])
+def test_rows_in_chunks_have_pytorchs_loss_and_gradient(chunk, smoothing, dtype, monkeypatch):
+    """A chunk is a row, two, or all; only products are in bfloat16; 3 is an incoming gradient."""
+    monkeypatch.setattr("seq2seq.model.fast.loss.CHUNK_CELLS", chunk)
+    monkeypatch.setattr("seq2seq.model.fast.loss.WORD_BLOCK", 7)
+    torch.manual_seed(0)
+    exact = [torch.randn(40, 16), torch.randn(30, 16) / 4, torch.randn(30)]
+    exact = [one.double().requires_grad_() for one in exact]
+    targets = torch.randint(0, 30, (40,))
+    targets[3] = PAD
+    logits = functional.linear(*exact)
+    expected = torch.autograd.grad(1.5 * cross_entropy(logits, targets, smoothing), exact)
+    mixed = dtype == torch.bfloat16
+    leaves = [one.detach().to(torch.float32 if mixed else dtype).requires_grad_() for one in exact]
+    with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+        loss = output_loss(*leaves, targets, smoothing, 0.5)
+    likelihood = cross_entropy(logits, targets, 0.0).item()
+    assert loss.negative_log_likelihood.item() == pytest.approx(likelihood, rel=BOUNDS[dtype])
+    found = torch.autograd.grad(3 * loss.smoothed, leaves)
+    for mine, theirs in zip(found, expected, strict=True):
+        assert (mine - theirs).norm() <= BOUNDS[dtype] * theirs.norm()
 
 
 @pytest.mark.parametrize("recurrence", ["fast", "reference"])
-def test_equals_pytorchs_cross_entropy_over_real_tokens(recurrence):
-    torch.manual_seed(0)
-    config = ModelConfig(
-        embedding_dim=6,
-        encoder=EncoderConfig(hidden_size=4),
-        attention=AttentionConfig(size=5),
-        decoder=DecoderConfig(hidden_size=7, recurrence=recurrence),
-    )
-    model, batch = TranslationModel(config, 11, 13).eval(), make_batch([0, 1, 2])
+@ORDERS
+@KINDS
+def test_models_have_pytorchs_loss_and_gradient_and_padding_changes_nothing(
+    kind, order, recurrence
+):
+    model, batch = build(kind, order, recurrence=recurrence), random_batch(9)
+    padded = batch.padded()
+    assert all(new > old for old, new in zip(batch.source.shape, padded.source.shape, strict=True))
+    parameters = list(model.parameters())
     readouts, _ = model(batch.source, batch.source_lengths, batch.target_input)
-    logits = model.logits(readouts)
-    logits, output = logits.flatten(0, 1), batch.target_output.flatten()
-    smoothed, likelihood = (
-        functional.cross_entropy(
-            logits, output, ignore_index=PAD, reduction="sum", label_smoothing=share
-        )
-        for share in (0.1, 0.0)
-    )
-    found = batch_loss(model, batch, 0.1)
-    torch.testing.assert_close(found.smoothed, smoothed)
-    torch.testing.assert_close(found.negative_log_likelihood, likelihood)
-    assert not found.negative_log_likelihood.requires_grad
+    logits, targets = model.logits(readouts).flatten(0, 1), batch.target_output.flatten()
+    expected = [cross_entropy(logits, targets, share) for share in (0.1, 0.0)]
+    gradient = torch.autograd.grad(0.3 * expected[0], parameters, retain_graph=True)
+    for each in (batch, padded):
+        loss = batch_loss(model, each, smoothing=0.1, scale=0.3)
+        assert not loss.negative_log_likelihood.requires_grad
+        found = loss.smoothed / 0.3, loss.negative_log_likelihood
+        torch.testing.assert_close(found, tuple(expected), rtol=1e-9, atol=1e-12)
+        found = torch.autograd.grad(loss.smoothed, parameters)
+        torch.testing.assert_close(found, gradient, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("order", ["bahdanau", "luong"])
-@pytest.mark.parametrize("kind", ATTENTION_KINDS)
+def test_shapes_of_padded_batches_are_few():
+    assert len({random_batch(rows).padded().source.shape for rows in range(65, 129)}) == 4
+
+
+@ORDERS
+@KINDS
 def test_no_kind_waits_for_a_gpu(monkeypatch, kind, order):
     """The meta device has no numbers: whatever asks for one, or for as many as are not 0, fails."""
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)
     monkeypatch.setattr(torch, "autocast", lambda device, enabled: contextlib.nullcontext())
     config = ModelConfig(attention=AttentionConfig(kind=kind), decoder=DecoderConfig(order=order))
     model = TranslationModel(config, 11, 13).to("meta").train()
-    batch_loss(model, make_batch([0, 1, 2]).to("meta"), 0.1).smoothed.backward()
+    batch_loss(model, random_batch(3, 4).to("meta"), 0.1).smoothed.backward()
     assert all(p.grad is not None for p in model.parameters())
-
-
-@pytest.mark.parametrize(("smoothing", "scale"), [(0.0, 1.0), (0.2, 0.3)])
-def test_the_gradient_is_right_and_honours_the_incoming_one(smoothing, scale, monkeypatch):
-    """By finite differences in float64, across several chunks, scaled by what comes after."""
-    monkeypatch.setattr("seq2seq.model.fast.loss.CHUNK_CELLS", 14)  # two rows of seven at a time
-    monkeypatch.setattr("seq2seq.model.fast.loss.WORD_BLOCK", 3)
-    torch.manual_seed(0)
-    outputs, weight, bias = (
-        torch.randn(*shape, dtype=torch.float64, requires_grad=True)
-        for shape in ((5, 3), (7, 3), (7,))
-    )
-    targets = torch.tensor([0, 6, 2, 2, 4])
-
-    def scaled(outputs, weight, bias):
-        return 3 * output_loss(outputs, weight, bias, targets, smoothing, scale).smoothed
-
-    assert torch.autograd.gradcheck(scaled, (outputs, weight, bias))
-
-
-@pytest.mark.parametrize("chunk", [1, 60, 10_000], ids=["a row", "two rows", "all rows"])
-def test_chunks_of_any_size_give_the_same_gradients_in_float32(chunk, monkeypatch):
-    """By the machine's own kernels, as by the plain loss; a chunk holds a row at least."""
-    monkeypatch.setattr("seq2seq.model.fast.loss.CHUNK_CELLS", chunk)
-    monkeypatch.setattr("seq2seq.model.fast.loss.WORD_BLOCK", 7)
-    torch.manual_seed(0)
-    leaves = [torch.randn(*shape, requires_grad=True) for shape in ((7, 3), (30, 3), (30,))]
-    targets = torch.randint(0, 30, (7,))
-    targets[3] = PAD
-    plain = smoothed_cross_entropy(functional.linear(*leaves), targets, 0.1, 0.5)
-    losses = output_loss(*leaves, targets, 0.1, 0.5), plain
-    torch.testing.assert_close(*(loss.negative_log_likelihood for loss in losses))
-    found = [torch.autograd.grad(loss.smoothed, leaves) for loss in losses]
-    torch.testing.assert_close(*found, atol=1e-6, rtol=1e-5)
-
-
-def test_bfloat16_products_keep_the_gradient_close():
-    torch.manual_seed(0)
-    values = [torch.randn(40, 16), torch.randn(30, 16) / 4, torch.zeros(30)]
-    targets = torch.randint(0, 30, (40,))
-
-    def gradients(enabled):
-        leaves = [value.clone().requires_grad_() for value in values]
-        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-            output_loss(*leaves, targets, 0.1).smoothed.backward()
-        return [leaf.grad for leaf in leaves]
-
-    for exact, mixed in zip(gradients(False), gradients(True), strict=True):
-        assert (mixed - exact).norm() / exact.norm() < 0.02

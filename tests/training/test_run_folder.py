@@ -1,19 +1,36 @@
-"""Who may use a run folder."""
+"""Who may use a run folder, and who starts from it, on another text (fine-tuning)."""
 
 import contextlib
 import dataclasses
 import functools
 import json
 import operator
-import shlex
+import re
+import shutil
+from pathlib import Path
 
 import pytest
-from helpers.reversal import reversal_experiment, with_optimizer
+import torch
+from helpers.reversal import reversal_experiment, with_optimizer, write_reversal_corpus
+from helpers.samples import ids_of
+from helpers.small_training import outcome, train, train_until, weights
+from helpers.toy_evaluation import settings
+from safetensors.torch import load_file
 
-from seq2seq.config import flatten
+from seq2seq.checkpoint import MODEL
+from seq2seq.composition import compose
+from seq2seq.config import TrainConfig, flatten
+from seq2seq.data.preparation import prepare
+from seq2seq.data.text import SIDES, read_lines
+from seq2seq.data.tokenization import TextCodec
+from seq2seq.data.vocabulary import EOS, UNK
 from seq2seq.errors import UserError
-from seq2seq.record import Progress, TrainingRecord
-from seq2seq.training.run_folder import RunFolder
+from seq2seq.evaluation.evaluate import evaluate
+from seq2seq.files import file_digest
+from seq2seq.training.run_folder import RunFolder, codec_folder
+
+pytestmark = pytest.mark.unchecked
+
 
 MAY_CHANGE = (
     *("baseline", "data", "output", "evaluation", "corpus.directory", "corpus.mirror"),
@@ -23,19 +40,24 @@ MAY_CHANGE = (
 """Settings, or groups of them, that make no other run."""
 
 
-@pytest.mark.parametrize(("metric", "schedule"), [("loss", "average"), ("bleu", "linear")])
-def test_every_setting_makes_another_run_but_those_that_may_change(tmp_path, metric, schedule):
+@pytest.mark.parametrize(
+    ("metric", "schedule", "fixed"),
+    [
+        ("loss", "average", set()),
+        # BLEU depends on its tokens, and the rate on the limits.
+        ("bleu", "average", {"evaluation.tokenize"}),
+        ("loss", "linear", {"training.max_epochs", "training.max_updates"}),
+    ],
+)
+def test_every_setting_makes_another_run_but_those_that_may_change(
+    tmp_path, metric, schedule, fixed
+):
     config = reversal_experiment(tmp_path, early_stopping_metric=metric)
     folder = RunFolder(with_optimizer(config, schedule=schedule))
     assert folder.path == tmp_path / "outputs" / "reversal" / "attention" / "seed-1"
     folder.claim({})
     path = folder.path / "config.json"
     whole = path.read_text()
-    fixed = set()
-    if schedule == "linear":
-        fixed = {"training.max_epochs", "training.max_updates"}  # the rate depends on them
-    if metric == "bleu":
-        fixed |= {"evaluation.tokenize"}  # it decides dev BLEU
     for key in flatten(dataclasses.asdict(folder.config)):
         config = json.loads(whole)
         *groups, name = key.split(".")
@@ -48,36 +70,87 @@ def test_every_setting_makes_another_run_but_those_that_may_change(tmp_path, met
         assert path.read_text() == changed
 
 
-def test_a_refusal_of_another_config_has_the_settings_that_continue_the_run(tmp_path):
-    config = reversal_experiment(tmp_path)
-    RunFolder(config).claim({})
-    model = dataclasses.replace(config.model, dropout=0.7, embedding_dim=32)
-    with pytest.raises(UserError) as refused:
-        RunFolder(dataclasses.replace(config, model=model)).claim({})
-    again = str(refused.value).partition("holds a run with ")[2].partition(";")[0]
-    assert sorted(shlex.split(again)) == ["model.dropout=0.1", "model.embedding_dim=16"]
-
-
-def test_two_trainings_of_one_folder_are_refused(tmp_path):
+def test_two_trainings_of_one_folder_are_refused_and_so_is_a_damaged_one(tmp_path):
     folder = RunFolder(reversal_experiment(tmp_path))
     folder.claim({})
-    other = RunFolder(folder.config)
-    with folder.lock(), pytest.raises(UserError, match="another process"), other.lock():
-        pass
-    with folder.lock():
-        pass
-
-
-def test_the_record_says_whether_a_run_is_finished_and_damage_is_refused(tmp_path):
-    folder = RunFolder(reversal_experiment(tmp_path))
-    folder.claim({})
-    assert not folder.finished
-    assert folder.best_metric is None
-    folder.write_record(TrainingRecord(status="finished", progress=Progress(epoch=2)))
-    assert folder.finished
-    training = dataclasses.replace(folder.config.training, max_epochs=3)
-    assert not RunFolder(dataclasses.replace(folder.config, training=training)).finished
+    for _ in range(2):
+        other = RunFolder(folder.config)
+        with folder.lock(), pytest.raises(UserError, match="another process"), other.lock():
+            pass
     for file in ("run.json", "config.json"):
         (folder.path / file).write_bytes(b"{\xff}")
         with pytest.raises(UserError, match=file):
             folder.claim({})
+
+
+def child_of(parent: RunFolder, **training: object) -> TrainConfig:
+    """A training on a text that has words of its own, from the best checkpoint of ``parent``."""
+    text = parent.path.parents[3] / "text"
+    if not text.exists():
+        write_reversal_corpus(text, train=40, longest=3)
+        for side, word in zip(SIDES, ("new", "NEW"), strict=True):
+            path = text / f"train.{side}"
+            path.write_text(f"{word}\n" + path.read_text().partition("\n")[2])
+    corpus = dataclasses.replace(parent.config.corpus, directory=str(text))
+    chosen = {"init_from": str(parent.path), **training}
+    training = dataclasses.replace(parent.config.training, **chosen)
+    return dataclasses.replace(parent.config, name="child", corpus=corpus, training=training)
+
+
+@pytest.fixture
+def parent(folder) -> RunFolder:
+    return train(reversal_experiment(folder, max_epochs=1))
+
+
+@pytest.mark.parametrize("kind", ["whitespace", "sentencepiece"])
+def test_it_starts_with_the_weights_and_tokenizers_of_its_parent(folder, kind):
+    config = reversal_experiment(folder, max_updates=1)
+    options = dataclasses.replace(config.tokenization, kind=kind, vocabulary_size=20)
+    parent = train(dataclasses.replace(config, tokenization=options))
+    child = child_of(parent)
+    run = train(with_optimizer(child, learning_rate=0.0))
+    torch.testing.assert_close(weights(run), load_file(parent.best / MODEL), rtol=0, atol=0)
+    manifest = parent.best / "manifest.json"
+    assert run.record().parent == {"path": str(parent.best), "sha256": file_digest(manifest)}
+    given = child.corpus, child.tokenization, Path(child.data)
+    own, data = prepare(*given), prepare(*given, codec_folder(child))
+    assert own.directory != data.directory
+    codec = TextCodec.load(parent.best, "source")
+    for i, line in enumerate(read_lines(folder / "text" / "train.source")):
+        assert ids_of(data.train, i)[0] == [*codec.encode(line), EOS]
+    assert UNK in ids_of(data.train, 0)[0]
+
+
+def test_it_resumes_and_goes_on_without_its_parent(parent):
+    config = child_of(parent, max_epochs=4)
+    whole = train(dataclasses.replace(config, output=f"{config.output}-whole"))
+    shorter = child_of(parent, max_epochs=3)
+    known = train_until(shorter, 4).record().parent
+    shutil.rmtree(parent.path)
+    shutil.rmtree(config.data)
+    train(shorter)
+    run = train(config)
+    assert outcome(run) == outcome(whole)
+    assert run.record().parent == known != {}
+
+
+def test_text_that_the_parent_has_learned_is_pointed_out(parent, caplog):
+    config = child_of(parent, max_updates=1)
+    text = Path(config.corpus.directory)
+    for side in SIDES:
+        lines = list(read_lines(Path(parent.config.corpus.directory) / f"train.{side}"))
+        (text / f"valid.{side}").write_text("\n".join(["new", *lines[-7:]]))
+    files = {"source": f"{text}/valid.source", "reference": f"{text}/valid.target"}
+    evaluate(settings(train(config).path, **files))
+    for name in ("valid", "valid.source"):
+        assert any(re.match(f"{name}: [78] of 8", line) for line in caplog.messages)
+
+
+def test_a_parent_decides_on_model_and_vocabulary_unless_they_are_typed(parent):
+    words = ["experiment=own_text", f"corpus.directory={parent.config.corpus.directory}"]
+    words += [f"training.init_from={parent.path}", "model.dropout=0.5"]
+    (config,) = compose("train", words)
+    assert dataclasses.replace(config.model, dropout=0.1) == parent.config.model
+    assert config.tokenization.kind == "whitespace"
+    assert (config.corpus.source, config.corpus.target) == ("en", "de")
+    assert codec_folder(config) == parent.best
