@@ -1,4 +1,4 @@
-"""What the README says of results is what the published tables and pages say."""
+"""What the README and the study say of results is what the published tables say."""
 
 import re
 from pathlib import Path
@@ -9,8 +9,6 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RESULTS = README.partition("## Results")[2].partition("##")[0]
 ROWS = [line for line in RESULTS.split("\n") if line.startswith("|") and "](" in line]
-
-INTERVAL = re.compile(r"\[([+-]?\d+\.\d+),\s([+-]?\d+\.\d+)\]")  # whole numbers are rounded
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[2:30].strip())
@@ -23,15 +21,15 @@ def test_a_row_of_results_is_in_its_table(row):
         assert re.search(rf"(?<![0-9.]){re.escape(score)}(?![0-9.]*[0-9])", published), score
 
 
+def intervals(page: Path) -> list[tuple[float, float]]:
+    pattern = r"\[([+-]?\d+\.\d+),\s([+-]?\d+\.\d+)\]"  # whole numbers are rounded
+    return [(float(low), float(high)) for low, high in re.findall(pattern, page.read_text("utf-8"))]
+
+
 def test_every_interval_of_the_study_is_in_one_of_its_tables():
     pages = (ROOT / "docs/results/study").glob("*.md")
-    published = {
-        tuple(map(float, interval))
-        for page in pages
-        for interval in INTERVAL.findall(page.read_text(encoding="utf-8"))
-    }
-    study = (ROOT / "docs/study.md").read_text(encoding="utf-8")
-    found = [tuple(map(float, interval)) for interval in INTERVAL.findall(study)]
-    assert found
+    published = {interval for page in pages for interval in intervals(page)}
     either_way = published | {(-high, -low) for low, high in published}  # a loss, or a gain
+    found = intervals(ROOT / "docs/study.md")
+    assert found
     assert [interval for interval in found if interval not in either_way] == []

@@ -1,7 +1,6 @@
 """Systems side by side: names, order and baselines; rows and gaps that follow from the texts."""
 
 import itertools
-import random
 from dataclasses import replace
 
 import numpy as np
@@ -17,128 +16,118 @@ from seq2seq.evaluation.translations import Translations
 from seq2seq.record import EvaluationRecord, Member, TrainingRecord
 
 SETTINGS = EvaluationConfig(bootstrap=100)
-LENGTHS = {5: 30, 15: 30, 40: 20}
+GIVEN = {"seed": None, "experiment": None, "corpus": None, "search": "given", "test_set": "x.en"}
 
 
 @pytest.fixture(scope="module")
 def evaluations(tmp_path_factory) -> list[Evaluation]:
     """Two systems with two seeds each."""
     qualities = {"fixed": lambda length: 0.95 - length / 60, "additive": lambda length: 0.95}
-    return two_seeds(tmp_path_factory.mktemp("evaluations"), qualities, LENGTHS)
+    return two_seeds(tmp_path_factory.mktemp("runs"), qualities, {5: 30, 15: 30, 40: 20})
 
 
-def named(evaluation: Evaluation, system: str, seed: int | None = 1, **record) -> Evaluation:
+def named(evaluation: Evaluation, system: str, **record: object) -> Evaluation:
     """The same translations under another name."""
-    return replace(
-        evaluation, record=replace(evaluation.record, system=system, seed=seed, **record)
-    )
+    return replace(evaluation, record=replace(evaluation.record, system=system, **record))
 
 
 def test_rows_are_those_of_the_evaluations_and_gaps_their_differences(evaluations):
     comparison = compare_systems(evaluations, "fixed", SETTINGS)
     seeds = {system.name: system.seeds for system in comparison.systems}
-    assert seeds == {"fixed": [1, 2], "additive": [1, 2]}
-    for system, ours in zip(comparison.systems, (evaluations[:2], evaluations[2:]), strict=True):
-        for index, row in enumerate(system.rows):
-            if row.sentences:
-                assert row.by_seed == [one.rows[index].bleu for one in ours]
-    (gap,) = comparison.gaps
-    baseline, system = comparison.systems
-    for paired, ours, theirs in zip(gap.rows, system.rows, baseline.rows, strict=True):
-        if ours.sentences:
-            assert paired.gap.value == pytest.approx(ours.bleu - theirs.bleu)
-            assert paired.gap.low <= paired.gap.value <= paired.gap.high
+    assert list(seeds.items()) == [("fixed", [1, 2]), ("additive", [1, 2])]
+    (gap,), (baseline, system) = comparison.gaps, comparison.systems
+    for number, row in enumerate(system.rows):
+        found, by_seed = gap.rows[number], [one.rows[number].bleu for one in evaluations[2:]]
+        if row.sentences:
+            assert row.by_seed == by_seed
+            assert row.bleu_low <= row.bleu <= row.bleu_high
+            assert found.gap.value == pytest.approx(row.bleu - baseline.rows[number].bleu)
+            assert found.gap.low <= found.gap.value <= found.gap.high
         else:
-            assert paired is None
-    assert gap.difference_in_differences.difference.low > 0
+            assert found is None
+    growth = gap.difference_in_differences
+    assert growth.difference.low > 0
+    assert np.mean([*growth.by_seed.values()]) == pytest.approx(growth.difference.value)
     assert [row.words for row in baseline.buckets] == ["1-10", "11-20", "21-30", "31-40"]
-    lengths = np.repeat(list(LENGTHS), list(LENGTHS.values()))
-    for members, length in zip(comparison.members, (5, 15, 25, 40), strict=True):
-        np.testing.assert_array_equal(members, lengths == length)
-    alone = compare_systems(evaluations[:1], None, SETTINGS)
-    scores = [row.scores for row in alone.systems[0].rows]
-    assert scores == [row.scores for row in evaluations[0].rows]
-    assert alone.gaps == []
+    lines = [np.flatnonzero(members).tolist() for members in comparison.members]
+    assert lines == [[*range(30)], [*range(30, 60)], [], [*range(60, 80)]]
 
 
 def test_the_order_of_the_evaluations_decides_the_default_baseline_alone(evaluations, monkeypatch):
     monkeypatch.setitem(METRICS, "bleu", replace(METRICS["bleu"], count=dict))  # counts are read
     comparison = compare_systems(evaluations, "fixed", SETTINGS)
-    shuffled = random.Random(1).sample(evaluations, 4)
-    assert shuffled != evaluations
-    assert compare_systems(shuffled, "fixed", SETTINGS) == comparison
+    assert compare_systems(evaluations[::-1], "fixed", SETTINGS) == comparison
     assert compare_systems(evaluations[::-1], None, SETTINGS).gaps[0].baseline == "additive"
 
 
-def systems(evaluations, *arguments) -> list[str]:
-    return [s.name for s in compare_systems(evaluations, None, SETTINGS, *arguments).systems]
+def test_a_gap_does_not_depend_on_other_systems(evaluations):
+    others = [named(evaluations[0], "fixed-30"), named(evaluations[2], "additive-30")]
+    own = {"additive-30": "fixed-30"}
+    comparison = compare_systems([*evaluations, *others], "fixed", SETTINGS, own)
+    assert comparison.gaps[1] == compare_systems(others, "fixed-30", SETTINGS).gaps[0]
 
 
 def test_names_tell_systems_apart(evaluations):
+    def names(*compared: Evaluation) -> list[str]:
+        return [system.name for system in compare_systems(compared, None, SETTINGS).systems]
+
     one = named(evaluations[0], "a", search="beam5", experiment="short")
-    assert systems([one, named(one, "a", search="greedy")]) == ["a (beam5)", "a (greedy)"]
-    assert systems([one, named(one, "a", experiment="long")]) == ["short/a", "long/a"]
-    nameless = replace(one, record=EvaluationRecord())
-    assert systems([nameless]) == [one.directory.name]
-    pairs = [
-        named(one, "ensemble2", None, members=[Member(seed=seed), Member(seed=9)])
-        for seed in (1, 2)
-    ]
-    assert systems(pairs[:1]) == ["ensemble2"]
-    assert systems(pairs) == ["ensemble2 (seeds 1, 9)", "ensemble2 (seeds 2, 9)"]
-    greedy = named(pairs[0], "ensemble2", None, search="greedy")
-    assert systems([pairs[0], greedy]) == ["ensemble2 (beam5)", "ensemble2 (greedy)"]
+    assert names(one, named(one, "a", search="greedy")) == ["a (beam5)", "a (greedy)"]
+    assert names(one, named(one, "a", experiment="long")) == ["short/a", "long/a"]
+    assert names(replace(one, record=EvaluationRecord())) == [one.directory.name]
+    members = [[Member(seed=seed), Member(seed=9)] for seed in (1, 2)]
+    pairs = [named(one, "two", seed=None, members=each) for each in members]
+    assert names(pairs[0]) == ["two"]
+    assert names(*pairs) == ["two (seeds 1, 9)", "two (seeds 2, 9)"]
+    assert names(pairs[0], named(pairs[0], "two", search="x")) == ["two (beam5)", "two (x)"]
 
 
 def test_given_text_does_not_change_the_names_of_systems(evaluations):
-    given = {"experiment": None, "corpus": None, "search": "given", "test_set": "x.en"}
-    other = named(evaluations[0], "other", None, **given)
+    other = named(evaluations[0], "other", **GIVEN)
     for order in ([*evaluations, other], [other, *evaluations]):
         comparison = compare_systems(order, "fixed", SETTINGS)
         assert [system.name for system in comparison.systems] == ["fixed", "additive", "other"]
         described = comparison.corpus, comparison.test_set, comparison.search
         assert described == ("grammar", "test", "beam5")
-    alone = compare_systems([other], None, SETTINGS)
-    assert (alone.test_set, alone.search) == ("x.en", "given")
-    with pytest.raises(UserError, match="system fixed"):
-        compare_systems([*evaluations, named(other, "fixed", None, **given)], None, SETTINGS)
+    assert compare_systems([other], None, SETTINGS).test_set == "x.en"
 
 
 def test_evaluations_are_compared_as_they_were_scored(tmp_path):
     """Models decide for given text; a setting decides for all."""
     texts = Translations(["汉" * 45, "汉"], ["你好。", "a"], ["你好。", "b"], [])
-    scored = EvaluationConfig(bootstrap=100).for_languages("zh", "zh")
+    scored = SETTINGS.for_languages("zh", "zh")
     ours = evaluated(tmp_path / "ours", texts, "ours", settings=scored)
-    given = evaluated(tmp_path / "given", texts, "given", None, search="given")
-    comparison = compare_systems([given, ours], "ours", SETTINGS)
-    assert "tok:zh" in comparison.signatures["BLEU"]
-    rows = comparison.systems[0].rows
-    assert [row.words for row in rows if row.sentences] == ["1-20", "41-60", "all"]
-    assert comparison.systems[1].rows == rows
-    chosen = EvaluationConfig(bootstrap=100, tokenize="char", length_unit="words")
-    comparison = compare_systems([given, ours], "ours", chosen)
-    assert "tok:char" in comparison.signatures["BLEU"]
-    assert [row.words for row in comparison.systems[1].buckets] == ["1-10"]
+    other = evaluated(tmp_path / "given", texts, "given", **GIVEN)
+    chosen = replace(SETTINGS, tokenize="char", length_unit="words")
+    for settings, tokenize, buckets in (
+        (SETTINGS, "zh", ["1-20", "41-60", "all"]),
+        (chosen, "char", ["1-10", "all"]),
+    ):
+        comparison = compare_systems([other, ours], "ours", settings)
+        assert f"tok:{tokenize}" in comparison.signatures["BLEU"]
+        first, second = comparison.systems
+        assert first.rows == second.rows
+        assert [row.words for row in first.rows if row.sentences] == buckets
 
 
 def test_what_does_not_go_together_is_refused(evaluations):
-    one = evaluations[0]
-    for side in ("sources", "references"):
-        lines = getattr(one.texts, side)
-        changed = replace(one.texts, **{side: [*lines[:3], "other", *lines[4:]]})
-        with pytest.raises(UserError, match=f"{side} .* line 4;"):
-            compare_systems([one, replace(one, texts=changed)], None, SETTINGS)
-    more = replace(one.texts, more_references=[one.texts.references])
-    with pytest.raises(UserError, match=r"references .* line 1;"):
-        compare_systems([one, replace(one, texts=more)], None, SETTINGS)
-    columns = {key: column[:-1] for key, column in vars(one.texts).items() if column}
-    shorter = replace(one, texts=replace(one.texts, **columns))
-    with pytest.raises(UserError, match=f"sources .* line {len(one.texts)};"):
-        compare_systems([one, shorter], None, SETTINGS)
-    with pytest.raises(UserError, match="fixed with seed 1"):
-        compare_systems([*evaluations, one], None, SETTINGS)
-    with pytest.raises(UserError, match=r"baseline=fixt .* fixed"):
-        compare_systems(evaluations, "fixt", SETTINGS)
+    one, texts = evaluations[0], evaluations[0].texts
+    shorter = {key: column[:-1] for key, column in vars(texts).items() if column}
+    for changes, line in (
+        ({"sources": [*texts.sources[:3], "other", *texts.sources[4:]]}, 4),
+        ({"references": [*texts.references[:-1], "other"]}, len(texts)),
+        ({"more_references": [texts.references]}, 1),
+        (shorter, len(texts)),
+    ):
+        other = replace(one, texts=replace(texts, **changes))
+        with pytest.raises(UserError, match=f" line {line};"):
+            compare_systems([one, other], None, SETTINGS)
+    for other, said in ((one, "fixed with seed 1"), (named(one, "fixed", **GIVEN), "system fixed")):
+        with pytest.raises(UserError, match=said):
+            compare_systems([*evaluations, other], None, SETTINGS)
+    for baseline, baselines in (("fixt", {}), ("fixed", {"additive": "fixt"})):
+        with pytest.raises(UserError, match="fixt"):
+            compare_systems(evaluations, baseline, SETTINGS, baselines)
 
 
 def test_a_system_and_its_baseline_stand_side_by_side():
@@ -150,46 +139,28 @@ def test_a_system_and_its_baseline_stand_side_by_side():
     order, against = arrange(names, "wide-64", {"x-128": "wide-128", "wide-128": "wide-64"})
     assert order == ["wide-64", "wide-128", "wide-256", "x-64", "x-128"]  # numbers as numbers
     assert against["wide-128"] == "wide-64"
-    assert "wide-128" not in arrange(names, "wide-64", {"x-128": "wide-128"})[1]
     assert arrange([*"abcd", "first"], "first", {"a": "b", "b": "c"})[0] == ["first", *"dcab"]
-    assert sorted(arrange(["a", "b", "c"], "a", {"b": "c", "c": "b"})[0]) == ["a", "b", "c"]
-    with pytest.raises(UserError, match="zebra"):
-        arrange(["a", "b"], "a", {"b": "zebra"})
-
-
-def test_a_gap_does_not_depend_on_other_systems(evaluations):
-    others = [named(evaluations[0], "fixed-30"), named(evaluations[2], "additive-30")]
-    own = {"additive-30": "fixed-30"}
-    comparison = compare_systems([*evaluations, *others], "fixed", SETTINGS, own)
-    assert comparison.gaps[1] == compare_systems(others, "fixed-30", SETTINGS).gaps[0]
+    assert sorted(arrange([*"abc"], "a", {"b": "c", "c": "b"})[0]) == [*"abc"]
 
 
 def test_config_differences(evaluations):
-    def run(name: str, kind: str, seed: int = 1, rate: float = 0.1, precision: str = "float32"):
-        config = {
-            "system": name,
-            "seed": seed,
-            "corpus": {"directory": f"/{name}"},
-            "model": {"attention": {"kind": kind, "size": 8}},
-            "training": {"learning_rate": rate, "precision": "auto"},
-        }
+    def run(name: str, kind: str, rate: float = 0.1, precision: str = "fp32", **record: object):
+        config = {"system": name, "corpus": {"directory": f"/{name}"}, "rate": rate}
+        config |= {"model": {"kind": kind, "size": 8}, "training": {"precision": "auto"}}
         training = TrainingRecord(precision=precision)
-        return named(evaluations[0], name, seed, config=config, training=training)
+        return named(evaluations[0], name, config=config, training=training, **record)
 
-    def found(*runs):
-        return compare_systems(runs, None, SETTINGS).config_differences
-
-    fixed, additive = run("fixed", "fixed"), run("additive", "additive")
-    kinds = {"model.attention.kind": {"fixed": ["fixed"], "additive": ["additive"]}}
-    assert found(fixed, additive) == kinds
-    assert found(fixed, run("same", "fixed")) == {}
-    other = run("additive", "additive", 2, 0.2)
-    rates = {"fixed": [0.1], "additive": [0.1, 0.2]}
-    assert found(fixed, additive, other)["training.learning_rate"] == rates
-    precisions = {"fixed": ["float32"], "narrow": ["bfloat16"]}
-    narrow = run("narrow", "fixed", precision="bfloat16")
-    assert found(fixed, narrow) == {"training.precision": precisions}
-    given = named(evaluations[0], "given", None, search="given")
-    assert found(fixed, additive, given) == kinds
-    members = [Member(system="additive"), Member(system="fixed")]  # its config is the first one's
-    assert found(fixed, named(additive, "both", members=members)) == {}
+    both = [Member(system="additive"), Member(system="fixed")]  # the config is the first one's
+    kinds = {"model.kind": {"fixed": ["fixed"], "additive": ["additive"]}}
+    rates = {"rate": {"fixed": [0.1], "additive": [0.1, 0.2]}}
+    precisions = {"training.precision": {"fixed": ["fp32"], "x": ["bf16"]}}
+    additive, faster = run("additive", "additive"), run("additive", "additive", 0.2, seed=2)
+    for others, expected in (
+        ([additive, named(evaluations[0], "given", **GIVEN)], kinds),
+        ([additive, faster], kinds | rates),
+        ([run("x", "fixed", precision="bf16")], precisions),
+        ([run("same", "fixed")], {}),
+        ([run("both", "additive", members=both)], {}),
+    ):
+        compared = [run("fixed", "fixed"), *others]
+        assert compare_systems(compared, None, SETTINGS).config_differences == expected

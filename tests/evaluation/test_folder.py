@@ -1,23 +1,22 @@
 """An evaluation folder: what is written is read, and what was changed is refused."""
 
 import gzip
+import io
 import json
 import tracemalloc
-import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.synthetic_translations import evaluated, translated
+from helpers.synthetic_translations import evaluated
 
-from seq2seq.config import EvaluationConfig
 from seq2seq.errors import UserError
-from seq2seq.evaluation.folder import read_evaluation, write_evaluation
-from seq2seq.evaluation.translations import AttentionMap, Counts, ReferenceScores, Translations
+from seq2seq.evaluation.folder import read_evaluation
+from seq2seq.evaluation.scores import METRICS, signatures
+from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
 from seq2seq.files import file_digest
-from seq2seq.record import EvaluationRecord
 
-SETTINGS = EvaluationConfig(bootstrap=100)
 TEXTS = Translations(
     sources=["one two", "", "line\u2028separator and\u0085next"],
     references=["eins zwei", "", "Zeile: „ja“"],
@@ -30,124 +29,82 @@ TEXTS = Translations(
 )
 
 
-def same(one: Counts, other: Counts) -> bool:
-    equal = one.arrays.keys() == other.arrays.keys() and one.signatures == other.signatures
-    return equal and all(np.array_equal(one.arrays[key], other.arrays[key]) for key in one.arrays)
-
-
-def test_an_evaluation_survives_the_disk(tmp_path):
-    folder = tmp_path / "new" / "folder"
-    written = write_evaluation(folder, TEXTS, SETTINGS, EvaluationRecord(system="größer"))
-    read = read_evaluation(folder)
-    assert read.texts == TEXTS
-    assert (read.rows, read.settings, read.record) == (written.rows, SETTINGS, written.record)
-    assert same(read.counts, written.counts)
-    assert (folder / "hypotheses.txt").read_bytes() == b"eins zwo\n\n\n"
-    scores = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
-    assert "tok:13a" in scores["signatures"]["BLEU"]
-    assert [row["words"] for row in scores["rows"]] == [row.words for row in read.rows]
-    assert "scores" not in scores["rows"][0]
-    assert scores["rows"][0]["chrf"] == read.rows[0].chrf > 0
-    assert scores["rows"][6]["bleu"] is None
-
-
-def test_counts_are_made_again_for_another_tokenisation(tmp_path):
-    evaluation = evaluated(tmp_path, translated({4: 5, 15: 5}, lambda n: 0.9), "one")
-    settings = replace(SETTINGS, tokenize="char")
-    counts = Counts.of(evaluation.texts, settings, evaluation.counts)
-    assert same(counts, Counts.of(evaluation.texts, settings))
-    assert not same(counts, evaluation.counts)
-
-
-def seal(folder, name):
-    """Make the digest of a file that was changed that of its content."""
-    scores = json.loads((folder / "scores.json").read_text())
+def plant(folder: Path, name: str, content: bytes, **changes: object) -> None:
+    """Change a file, its digest, and values of scores.json, as a stranger could."""
+    (folder / name).write_bytes(content)
+    scores = json.loads((folder / "scores.json").read_text()) | changes
     scores["sha256"][name] = file_digest(folder / name)
     (folder / "scores.json").write_text(json.dumps(scores))
 
 
-@pytest.mark.parametrize("how", ["version", "missing", "array", "shape", "bytes", "huge"])
-def test_counts_that_do_not_fit_are_made_again(tmp_path, how):
-    """Also those that would unpack to more than they should: a stranger's 0.8 GB in a megabyte."""
-    expected = write_evaluation(tmp_path, TEXTS, SETTINGS, EvaluationRecord()).counts
-    path = tmp_path / "counts.npz"
-    if how == "version":
-        scores = json.loads((tmp_path / "scores.json").read_text())
-        scores["signatures"] = {"BLEU": "version:0", "chrF": "version:0"}
-        (tmp_path / "scores.json").write_text(json.dumps(scores))
-        np.savez_compressed(path, **{key: 0 * array for key, array in expected.arrays.items()})
-    elif how == "missing":
-        path.unlink()
-    elif how == "array":
-        np.savez_compressed(path, bleu=expected.arrays["bleu"])
-    elif how == "shape":
-        np.savez_compressed(path, **{key: array[1:] for key, array in expected.arrays.items()})
-    elif how == "bytes":
-        path.write_bytes(b"no zip")
-    else:
-        header = {"descr": "<i8", "fortran_order": False, "shape": (10_000_000, 10)}
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
-            for array in ("bleu", "chrf"):
-                with packed.open(f"{array}.npy", "w") as stream:
-                    np.lib.format.write_array_header_1_0(stream, header)
-                    for _ in range(800):
-                        stream.write(bytes(1_000_000))
-    if path.exists():
-        seal(tmp_path, path.name)
-    tracemalloc.start()
-    assert same(read_evaluation(tmp_path).counts, expected)
-    assert tracemalloc.get_traced_memory()[1] < 50_000_000
-    tracemalloc.stop()
+def test_an_evaluation_survives_the_disk(tmp_path):
+    folder = tmp_path / "new" / "folder"
+    written = evaluated(folder, TEXTS, "größer")
+    read = read_evaluation(folder)
+    assert replace(read, counts=None) == replace(written, counts=None)
+    for key, array in written.counts.arrays.items():
+        np.testing.assert_array_equal(read.counts.arrays[key], array)
+    assert (folder / "hypotheses.txt").read_bytes() == b"eins zwo\n\n\n"
+    scores = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+    assert [row["words"] for row in scores["rows"]] == [row.words for row in read.rows]
+    assert scores["rows"][0]["chrf"] == read.rows[0].chrf > 0
+    assert scores["rows"][6]["bleu"] is None
 
 
-def test_a_text_that_would_fill_memory_is_refused(tmp_path):
-    write_evaluation(tmp_path, TEXTS, SETTINGS, EvaluationRecord())
-    with gzip.open(tmp_path / "hypotheses.txt", "wb") as packed:
-        for _ in range(300):
-            packed.write(b"\n" * 1_000_000)
-    seal(tmp_path, "hypotheses.txt")
-    tracemalloc.start()
-    with pytest.raises(UserError, match="damaged"):
-        read_evaluation(tmp_path)
-    assert tracemalloc.get_traced_memory()[1] < 50_000_000
-    tracemalloc.stop()
+def test_counts_that_do_not_fit_are_made_again(tmp_path):
+    expected = evaluated(tmp_path, TEXTS, "one")
+    arrays, old = expected.counts.arrays, {"BLEU": "version:0", "chrF": "version:0"}
+    for planted, changes in (
+        ({"bleu": arrays["bleu"]}, {}),
+        ({key: array[1:] for key, array in arrays.items()}, {}),
+        ({key: np.broadcast_to(0, (10**6, array.shape[1])) for key, array in arrays.items()}, {}),
+        ({key: 0 * array for key, array in arrays.items()}, {"signatures": old}),
+    ):
+        packed = io.BytesIO()
+        np.savez_compressed(packed, **planted)
+        plant(tmp_path, "counts.npz", packed.getvalue(), **changes)
+        tracemalloc.start()
+        assert read_evaluation(tmp_path).rows == expected.rows
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000  # what is huge is not unpacked
+        tracemalloc.stop()
+    plant(tmp_path, "counts.npz", b"no zip", signatures=expected.counts.signatures)
+    assert read_evaluation(tmp_path).rows == expected.rows
+    (tmp_path / "counts.npz").unlink()
+    assert read_evaluation(tmp_path).rows == expected.rows
+
+
+def test_a_further_metric_is_counted_in_earlier_evaluations_too(tmp_path, monkeypatch):
+    evaluated(tmp_path, TEXTS, "one")
+    monkeypatch.setitem(METRICS, "more", replace(METRICS["chrf"], name="more"))
+    signatures.cache_clear()
+    for found in (read_evaluation(tmp_path), evaluated(tmp_path, TEXTS, "one")):
+        assert found.overall.scores["more"] == found.overall.chrf
+    signatures.cache_clear()
 
 
 def test_writing_again_replaces_the_evaluation_and_nothing_else(tmp_path, monkeypatch):
     (tmp_path / "notes.txt").write_text("mine")
     for texts in (TEXTS, replace(TEXTS, hypotheses=["a", "b", "c"])):
-        write_evaluation(tmp_path, texts, SETTINGS, EvaluationRecord())
+        evaluated(tmp_path, texts, "one")
         assert read_evaluation(tmp_path).texts == texts
     assert (tmp_path / "notes.txt").read_text() == "mine"
     monkeypatch.setattr("seq2seq.evaluation.folder.write_json", lambda path, data: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        write_evaluation(tmp_path, TEXTS, SETTINGS, EvaluationRecord())
+        evaluated(tmp_path, TEXTS, "one")
     with pytest.raises(UserError, match=r"hypotheses\.txt"):  # cut short
         read_evaluation(tmp_path)
 
 
-def test_an_empty_test_set_is_refused(tmp_path):
-    with pytest.raises(UserError, match="empty"):
-        write_evaluation(tmp_path, Translations([], [], [], []), SETTINGS, EvaluationRecord())
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("scores.json", None),
-        ("scores.json", '{"a":'),
-        ("scores.json", '{"systems": []}'),
-        ("scores.json", '{"sha256": {}}'),
-        ("hypotheses.txt", "eins zwei\n\n\n"),
-        ("references-3.txt", "zwei\n\nnein\n"),
-        ("sentences.json", "{}"),
-    ],
-)
-def test_what_is_damaged_is_refused(tmp_path, name, content):
-    write_evaluation(tmp_path, TEXTS, SETTINGS, EvaluationRecord())
-    if content is None:
-        (tmp_path / name).unlink()
-    else:
-        (tmp_path / name).write_text(content)
-    with pytest.raises(UserError, match=name if name != "scores.json" else str(tmp_path)):
+def test_what_has_changed_or_would_fill_memory_is_refused(tmp_path):
+    for name in ("references-3.txt", "sentences.json"):
+        evaluated(tmp_path, TEXTS, "one")
+        (tmp_path / name).write_text("{}\n")
+        with pytest.raises(UserError, match=name):
+            read_evaluation(tmp_path)
+    evaluated(tmp_path, TEXTS, "one")
+    plant(tmp_path, "hypotheses.txt", gzip.compress(b"\n" * 10**7))
+    tracemalloc.start()
+    with pytest.raises(UserError, match="damaged"):
         read_evaluation(tmp_path)
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    tracemalloc.stop()

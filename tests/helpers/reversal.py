@@ -17,15 +17,13 @@ from seq2seq.config import (
     TrainingConfig,
 )
 
-LETTERS = "abcdefgh"
-
 
 def write_reversal_corpus(directory: Path, train: int = 200, longest: int = 6) -> Path:
     """Write train, valid and test text of words a-h, one to ``longest`` a line."""
-    generator = random.Random(1)
+    luck = random.Random(1)
     directory.mkdir(parents=True, exist_ok=True)
     for split, count in (("train", train), ("valid", 30), ("test", 100)):
-        lines = [generator.choices(LETTERS, k=generator.randint(1, longest)) for _ in range(count)]
+        lines = [luck.choices("abcdefgh", k=luck.randint(1, longest)) for _ in range(count)]
         source = "".join(" ".join(line) + "\n" for line in lines)
         target = "".join(" ".join(reversed(line)).upper() + "\n" for line in lines)
         (directory / f"{split}.source").write_text(source, encoding="utf-8")
@@ -38,7 +36,7 @@ def reversal_experiment(
 ) -> TrainConfig:
     """A tiny experiment on the reversal corpus, on one CPU core, in float32."""
     settings = {"batch_size": 20, "max_epochs": 2, "patience": 10, "log_every": 5}
-    settings |= {"precision": "fp32", "device": "cpu", "dev_bleu_sentences": 10}
+    settings |= {"precision": "fp32", "device": "cpu", "dev_bleu_sentences": 10, **training}
     return TrainConfig(
         name="reversal",
         system="attention" if kind == "additive" else "no-attention",
@@ -51,9 +49,7 @@ def reversal_experiment(
             attention=AttentionConfig(kind=kind, size=16),
             decoder=DecoderConfig(hidden_size=32),
         ),
-        training=TrainingConfig(
-            **{**settings, **training}, optimizer=OptimizerConfig(learning_rate=learning_rate)
-        ),
+        training=TrainingConfig(**settings, optimizer=OptimizerConfig(learning_rate=learning_rate)),
         evaluation=EvaluationConfig(length_buckets=[2, 4], bootstrap=100),
         data=str(folder / "data"),
         output=str(folder / "outputs"),

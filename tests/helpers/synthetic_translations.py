@@ -21,16 +21,13 @@ def translated(
     Sources and references are the same for every quality and seed.
     """
     text, luck = random.Random(0), random.Random(seed)
-    sources, references, hypotheses = [], [], []
-    for length, count in lengths.items():
-        for _ in range(count):
-            words = [text.choice(WORDS) for _ in range(length)]
-            sources.append(" ".join(words))
-            references.append(" ".join(word.upper() for word in words))
-            chance = quality(length)
-            said = [word if luck.random() < chance else luck.choice(WORDS) for word in words]
-            hypotheses.append(" ".join(said).upper())
-    count = len(sources)
+    sources, hypotheses = [], []
+    for length in (length for length, count in lengths.items() for _ in range(count)):
+        words = [text.choice(WORDS) for _ in range(length)]
+        said = [w if luck.random() < quality(length) else luck.choice(WORDS) for w in words]
+        sources.append(" ".join(words))
+        hypotheses.append(" ".join(said).upper())
+    references, count = [source.upper() for source in sources], len(sources)
     return Translations(sources, references, hypotheses, [False] * count, [-1.5] * count)
 
 
@@ -54,9 +51,5 @@ def evaluated(
     **record: object,
 ) -> Evaluation:
     """Write an evaluation folder with the usual record."""
-    return write_evaluation(
-        directory,
-        texts,
-        settings or EvaluationConfig(bootstrap=100),
-        check("", {**USUAL, "system": system, "seed": seed, **record}, EvaluationRecord),
-    )
+    said = check("", {**USUAL, "system": system, "seed": seed, **record}, EvaluationRecord)
+    return write_evaluation(directory, texts, settings or EvaluationConfig(bootstrap=100), said)
