@@ -1,88 +1,43 @@
-"""Slow versions of both orders of the decoder, one sentence and one number at a time."""
+"""Slow versions of both orders of the decoder, one sentence and one step at a time."""
 
 import math
 
+import numpy as np
 import torch
 
-from helpers.attention_loops import Vector, look, plus, times
-from seq2seq.model.decoder import LuongDecoder
-from seq2seq.model.translation import TranslationModel
+from helpers.attention_loops import POOLED, WITHOUT, Vector, look, pooled, sigmoid, times
 
 
-def sigmoid(x: float) -> float:
-    return 1 / (1 + math.exp(-x))
+def affine(layer: torch.nn.Linear, *parts: Vector) -> Vector:
+    """W [parts] + b."""
+    bias = 0 if layer.bias is None else layer.bias.detach().numpy()
+    return times(layer.weight, np.concatenate(parts)) + bias
 
 
 def cell(gates: Vector, before: Vector) -> tuple[Vector, Vector]:
-    """An LSTM's hidden state and cell from its gates, ordered i, f, g, o."""
-    width = len(before)
-    i, f, g, o = (gates[k * width : (k + 1) * width] for k in range(4))
-    after = [sigmoid(f[k]) * before[k] + sigmoid(i[k]) * math.tanh(g[k]) for k in range(width)]
-    return [sigmoid(o[k]) * math.tanh(after[k]) for k in range(width)], after
+    """An LSTM's hidden state and cell from its gates."""
+    i, f, g, o = np.split(gates, 4)
+    after = sigmoid(f) * before + sigmoid(i) * np.tanh(g)
+    return sigmoid(o) * np.tanh(after), after
 
 
-class SlowState:
-    """State of the decoder in one sentence."""
-
-    def __init__(self, model: TranslationModel, kind: str, source: list[int]) -> None:
-        read = model.encode(torch.tensor([source]), torch.tensor([len(source)]))
-        self.memory, self.summary = read.annotations[0].tolist(), read.summary[0].tolist()
-        self.kind, self.decoder = kind, model.decoder
-        width, layers = self.decoder.state_gates.out_features // 4, self.decoder.layers
-        start = times(self.decoder.initial.weight, self.summary)
-        starts = [math.tanh(x) for x in plus(start, self.decoder.initial.bias.tolist())]
-        self.hiddens = [starts[k * width : (k + 1) * width] for k in range(layers)]
-        self.cells = [
-            starts[(layers + k) * width : (layers + k + 1) * width] for k in range(layers)
-        ]
-        past = {
-            "coverage": [0.0] * len(source),
-            "local_m": [0.0],
-            "elu": read.keys.flatten().tolist(),
-        }
-        self.past = past.get(kind, [])
-
-    def attend(self, word: Vector | None = None) -> tuple[Vector, Vector]:
-        """Context and weights for the top state and, if given, the word; updates ``past``."""
-        query = self.hiddens[-1]
-        if word is not None and (layer := self.decoder.attention.word_query) is not None:
-            query = plus(query, times(layer.weight, word))
-        if self.kind in ("fixed", "init_only", "none"):
-            none = [0.0] * len(self.memory)
-            return (self.summary if self.kind == "fixed" else [0.0] * len(self.memory[0])), none
-        attention = self.decoder.attention
-        context, weights = look(self.kind, attention, query, self.memory, self.past)
-        if self.kind == "coverage":
-            self.past = plus(self.past, weights)
-        if self.kind == "local_m":
-            self.past = [self.past[0] + 1]
-        return context, weights
-
-    def move(self, embedded: Vector, entering: Vector) -> None:
-        """A step of every layer; the lowest reads the word, ``entering`` and its own state."""
-        gates = plus(
-            times(self.decoder.input_gates.weight, embedded),
-            self.decoder.input_gates.bias.tolist(),
-            times(self.decoder.state_gates.weight, [*entering, *self.hiddens[0]]),
-        )
-        self.hiddens[0], self.cells[0] = cell(gates, self.cells[0])
-        for k, upper in enumerate(self.decoder.upper_gates, start=1):
-            read = [*self.hiddens[k - 1], *self.hiddens[k]]
-            gates = plus(times(upper.weight, read), upper.bias.tolist())
-            self.hiddens[k], self.cells[k] = cell(gates, self.cells[k])
-
-    def readout(self, *parts: Vector) -> Vector:
-        """W [parts] + b, tanh of it, or the larger of each pair."""
-        layer, kind = self.decoder.readout_layer, self.decoder.readout_kind
-        mixed = plus(times(layer.weight, [x for p in parts for x in p]), layer.bias.tolist())
-        if kind == "maxout":
-            return [max(pair) for pair in zip(mixed[::2], mixed[1::2], strict=True)]
-        return [math.tanh(x) for x in mixed] if kind == "tanh" else mixed
+def move(decoder, hiddens: Vector, cells: Vector, word: Vector, entering: Vector) -> None:
+    """A step of every layer, in place; the lowest reads the word and ``entering``."""
+    gates = affine(decoder.input_gates, word) + affine(decoder.state_gates, entering, hiddens[0])
+    hiddens[0], cells[0] = cell(gates, cells[0])
+    for k, upper in enumerate(decoder.upper_gates, start=1):
+        hiddens[k], cells[k] = cell(affine(upper, hiddens[k - 1], hiddens[k]), cells[k])
 
 
-def slow_decoder(
-    model: TranslationModel, kind: str, source: list[int], target: list[int]
-) -> tuple[list[Vector], list[Vector]]:
+def readout(decoder, kind: str, *parts: Vector) -> Vector:
+    """W [parts] + b, tanh of it, or the larger of each pair."""
+    mixed = affine(decoder.readout_layer, *parts)
+    if kind == "maxout":
+        return mixed.reshape(-1, 2).max(axis=1)
+    return np.tanh(mixed) if kind == "tanh" else mixed
+
+
+def slow_decoder(model, kind: str, choices: dict, source: list[int], target: list[int]):
     """Logits and weights of each step of one sentence.
 
     Luong et al. 2015, section 3: s_t = LSTM(s_{t-1}, [E y_{t-1}; h~_{t-1}]), c_t = attend(s_t),
@@ -90,21 +45,39 @@ def slow_decoder(
     Bahdanau et al. 2014, appendix A.2.2: c_i = attend(s_{i-1}), or attend(s_{i-1} + W_y E y_{i-1}),
     s_i = LSTM(s_{i-1}, [E y_{i-1}; c_i]), t_i = U [s_i; c_i; E y_{i-1}].
     """
-    state = SlowState(model, kind, source)
-    feed = [0.0] * model.decoder.feed_size
+    decoder, attention = model.decoder, model.decoder.attention
+    luong, reads = choices.get("order") == "luong", choices.get("readout", "linear")
+    queried = choices.get("query") != "state" and kind not in (*WITHOUT, "uniform")
+    read = model.encoder(
+        model.source_embedding(torch.tensor([source])), torch.tensor([len(source)])
+    )
+    words, summary = (part[0].detach().numpy() for part in (read.annotations, read.summary))
+    if kind in POOLED:
+        summary = pooled(kind, attention, words).mean(axis=0)
+    start = np.tanh(affine(decoder.initial, 0 * summary if kind == "none" else summary))
+    hiddens, cells = start.reshape(2, choices.get("layers", 1), -1)
+    embeddings = model.target_embedding.weight.detach().numpy()
+    feed = np.zeros(embeddings.shape[1] if choices.get("input_feeding") else 0)
     logits, looked = [], []
     for word in target:
-        embedded = (model.target_embedding.weight[word] * model.target_embedding.scale).tolist()
-        if isinstance(model.decoder, LuongDecoder):
-            state.move(embedded, feed)
-            context, weights = state.attend()
-            readout = state.readout(state.hiddens[-1], context)
-            feed = readout if feed else []
+        stored = embeddings[word]
+        embedded = stored * math.sqrt(len(stored))
+        if luong:
+            move(decoder, hiddens, cells, embedded, feed)
+        query = hiddens[-1]
+        if queried and not luong:
+            query = query + affine(attention.word_query, stored)
+        if kind in WITHOUT:
+            context = summary if kind == "fixed" else np.zeros(words.shape[1])
+            weights = np.zeros(len(words))
         else:
-            stored = model.target_embedding.weight[word].tolist()
-            context, weights = state.attend(stored)
-            state.move(embedded, context)
-            readout = state.readout(state.hiddens[-1], context, stored)
-        logits.append(plus(times(model.output.weight, readout), model.output.bias.tolist()))
+            context, weights = look(kind, attention, query, words, looked)
+        if luong:
+            mixed = readout(decoder, reads, hiddens[-1], context)
+            feed = mixed if choices.get("input_feeding") else feed
+        else:
+            move(decoder, hiddens, cells, embedded, context)
+            mixed = readout(decoder, reads, hiddens[-1], context, stored)
+        logits.append(affine(model.output, mixed))
         looked.append(weights)
-    return logits, looked
+    return torch.tensor(np.array(logits)), torch.tensor(np.array(looked))

@@ -4,12 +4,19 @@ import pytest
 import torch
 from helpers.decoder_loops import slow_decoder
 from helpers.small_model import LENGTHS, SOURCE, SOURCES, TARGET, build, enlarge
+from torch.autograd.graph import saved_tensors_hooks
 
 from seq2seq.config.model import ATTENTION_KINDS
 
 KINDS = pytest.mark.parametrize("kind", ATTENTION_KINDS)
 LUONG = {"order": "luong"}
 FEEDING = LUONG | {"input_feeding": True}
+
+
+@pytest.fixture(autouse=True)
+def few_positions(monkeypatch):
+    """Fewer than the longest source has."""
+    monkeypatch.setattr("seq2seq.model.attention.local.POSITIONS", 3)
 
 
 def covering(*choices):
@@ -34,16 +41,24 @@ def test_a_batch_equals_slow_loops_over_its_sentences(kind, choices):
     """So no sentence is touched by its company, or by padding."""
     models = [enlarge(build(kind, **choices, recurrence=each)) for each in ("fast", "reference")]
     pairs = zip(SOURCES, TARGET.tolist(), strict=True)
-    slow = [slow_decoder(models[0], kind, *pair) for pair in pairs]
+    slow = [slow_decoder(models[0], kind, choices, *pair) for pair in pairs]
     for model in models:
         readouts, weights = model(SOURCE, LENGTHS, TARGET)
-        logits = model.logits(readouts)
-        for row, (expected, looked) in enumerate(slow):
-            torch.testing.assert_close(logits[row], torch.tensor(expected, dtype=torch.float64))
-            read = len(looked[0])
-            mine = weights[row, :, :read]
-            torch.testing.assert_close(mine, torch.tensor(looked, dtype=torch.float64))
+        for row, (logits, looked) in enumerate(slow):
+            read = looked.shape[1]
+            torch.testing.assert_close(model.logits(readouts[row]), logits)
+            torch.testing.assert_close(weights[row, :, :read], looked)
             assert not weights[row, :, read:].any()
+
+
+@KINDS
+def test_scores_of_thousands_give_finite_numbers(kind):
+    model = build(kind, dtype=torch.float32)
+    for parameter in model.decoder.attention.parameters():
+        parameter.data *= 1e4
+    readouts, weights = model(SOURCE, LENGTHS, TARGET)
+    assert readouts.isfinite().all()
+    assert weights.isfinite().all()
 
 
 @pytest.mark.parametrize("autocast", [False, True])
@@ -67,15 +82,13 @@ def test_steps_equal_forward(kind, choices, autocast):
 
 
 @KINDS
-@pytest.mark.parametrize("hypotheses", [1, 2, 5])
-def test_rounded_weights_give_what_equal_weights_in_float32_give(kind, hypotheses):
+def test_rounded_weights_give_what_equal_weights_in_float32_give(kind):
     """Mixed precision also rounds the other factor of a product, but in C++ not the result."""
     rounded, exact = (enlarge(build(kind, dtype=torch.float32)).eval() for _ in range(2))
     rounded.round_weights()
     exact.load_state_dict(rounded.state_dict())
-    assert rounded.parameter_counts() == exact.parameter_counts()
     with torch.no_grad():
-        source, rows = exact.encode(SOURCE, LENGTHS), torch.arange(3).repeat_interleave(hypotheses)
+        source, rows = exact.encode(SOURCE, LENGTHS), torch.arange(6) // 2
         state = exact.init_state(source).select(rows)
         expected = exact.step(rows + 5, state, source)
         with torch.autocast("cpu", torch.bfloat16):
@@ -120,3 +133,17 @@ def test_bfloat16_gradients_stay_within_three_percent_of_exact_ones(kind, choice
     assert mixed.keys() == exact.keys()
     for name, gradient in exact.items():
         assert (mixed[name] - gradient).norm() <= 0.03 * gradient.norm() + 1e-7, name
+
+
+def test_what_is_kept_for_the_backward_pass_does_not_grow_with_steps_times_positions():
+    """No (T, B, S, A) array: that is what makes long sentences fit."""
+    model, sizes = build(widen=8), []
+
+    def note(tensor):
+        sizes.append(tensor.numel())
+        return tensor
+
+    source = model.encode(torch.full((4, 200), 5), torch.full((4,), 200))
+    with saved_tensors_hooks(note, lambda tensor: tensor):
+        model.decoder(torch.randn(4, 20, 48, dtype=torch.float64), source)
+    assert 0 < sum(sizes) < 20 * 4 * source.keys[0].numel() / 4
