@@ -67,8 +67,7 @@ def _signals() -> Iterator[None]:
 
 EDITION = ("study", "benchmarks", "test_package.py", "test_notebook.py", "test_experiments.py")
 """Folders and files of tests that a new edition must pass, and no change every day."""
-TOGETHER = ("test_grammar", "test_notebook", "test_scripts", "test_study")
-TOGETHER += ("test_page_in_chromium", "test_live_in_chromium")
+TOGETHER = ("test_chromium", "test_grammar", "test_notebook", "test_scripts", "test_study")
 """Files whose tests share what takes seconds to make: a browser, a training, a text."""
 
 
