@@ -37,10 +37,13 @@ def sketch(
 def write_report(
     folders: list[str], output: Path, baseline: str | None = "fixed", drawn: bool = False, **more
 ) -> tuple[Path, Comparison]:
-    """Compare evaluation folders; return the report's folder and the comparison."""
+    """Compare evaluation folders; return the report's folder and the comparison.
+
+    If ``drawn``, the page has a real chart.
+    """
     settings = {"baseline": baseline, "evaluation": SETTINGS, **more}
     with pytest.MonkeyPatch.context() as patch:
-        for module in () if drawn else (compare, page):
+        for module in (compare,) if drawn else (compare, page):
             patch.setattr(module, "render", sketch)
         config = CompareConfig(evaluations=folders, output=str(output), **settings)
         return output, compare.compare(config)
@@ -60,7 +63,7 @@ def write_material(root: Path) -> None:
         maps = []
         for line in () if name == "fixed" else lines_by_length(texts.sources, SETTINGS, 3):
             source, said = texts.sources[line].split(), texts.hypotheses[line].split()
-            weights = [[round(luck.random() / len(source), 4) for _ in source] for _ in said]
+            weights = [[luck.random() / len(source) for _ in source] for _ in said]
             maps.append(AttentionMap(line, source, said, weights))
         texts = replace(texts, reference_scores=losses, maps=maps)
         config = {"model": {"attention": {"kind": name}}}

@@ -39,7 +39,7 @@ def alterations(data: object) -> Iterator[object]:
     elif isinstance(data, dict):
         for key in data:
             yield {other: data[other] for other in data if other != key}
-            others = itertools.chain(itertools.islice(VALUES, 2), alterations(data[key]))
+            others = itertools.chain(itertools.islice(VALUES, 1), alterations(data[key]))
             yield from ({**data, key: other} for other in others)
 
 

@@ -19,7 +19,7 @@ def test_each_figure_is_a_file_and_no_name_is_markup(report):
         assert {path.stem for path in folder.glob(f"*.{form}")} == {
             "figure", "attention-_5___title__..", "attention-_5___title__.._",
         }  # fmt: skip
-    for name in ("table.md", "table.tex", "figure.svg", "page.html"):
+    for name in ("table.md", "table.tex", "page.html"):
         text = (folder / name).read_text(encoding="utf-8")
         assert text.count("</title>") == (name == "page.html")
     assert text.count('<img alt="Attention maps: $5|&lt;/title&gt;') == 2
