@@ -1,82 +1,70 @@
-"""Evaluations with all that a page can show: maps, losses, hostile text."""
+"""Evaluations with all that a report can show, maps, losses and hostile text; their reports."""
 
-import dataclasses
 import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+from matplotlib.figure import Figure
+
 from helpers.synthetic_translations import evaluated, translated
-from seq2seq.config import EvaluationConfig
+from seq2seq.config import CompareConfig, EvaluationConfig
 from seq2seq.evaluation.comparison import Comparison
-from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.lengths import lines_by_length
-from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, Translations
-from seq2seq.report.page import render_page
-from seq2seq.report.tables import bleu_table, growth_table, notes
+from seq2seq.evaluation.translations import AttentionMap, ReferenceScores
+from seq2seq.report import compare, page
 
 SETTINGS = EvaluationConfig(bootstrap=100)
 LENGTHS = {5: 110, 12: 4, 25: 101, 64: 3}
-HOSTILE = (
+HOSTILE = [
     "</script><script>alert(1)</script>",
     "\"quoted\" & <b>bold</b> 'single'",
     "שלום עולם, מה שלומך היום",
     "{{ 7 * 7 }} {% raw %} ${x} $title `y` <i> &amp;",
-)
+]
+LABELS = {"fixed": "one vector", "additive": "$5|</title>/..", "dot": "$5|</title>_.."}
 
 
-def attended(texts: Translations, seed: int, attends: bool = True) -> Translations:
-    """The texts with what a model would say of them; all numbers are drawn by ``seed``."""
-    luck = random.Random(seed)
-    pieces = [len(reference.split()) + 1 for reference in texts.references]
-    losses = [luck.expovariate(1.0) * count for count in pieces]
-    lines = lines_by_length(texts.sources, SETTINGS, 3)
-    maps = [_map(line, texts, luck) for line in lines]
-    return dataclasses.replace(
-        texts,
-        reference_scores=ReferenceScores([-one for one in losses], pieces),
-        maps=maps if attends else [],
-    )
+def sketch(
+    lay_out: Callable[[], Figure], prefix: str = "", forms: Sequence[str] = ("svg",)
+) -> dict[str, bytes]:
+    """Lay out a figure, but do not draw it, which takes most of the time."""
+    lay_out()
+    return dict.fromkeys(forms, b"<svg></svg>")
 
 
-def _map(line: int, texts: Translations, luck: random.Random) -> AttentionMap:
-    source, said = texts.sources[line].split(), texts.hypotheses[line].split()
-    weights = [[round(luck.random() / len(source), 4) for _ in source] for _ in said]
-    return AttentionMap(line, source, said, weights)
+def write_report(
+    folders: list[str], output: Path, baseline: str | None = "fixed", drawn: bool = False, **more
+) -> tuple[Path, Comparison]:
+    """Compare evaluation folders; return the report's folder and the comparison.
+
+    If ``drawn``, the page has a real chart.
+    """
+    settings = {"baseline": baseline, "evaluation": SETTINGS, **more}
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (compare,) if drawn else (compare, page):
+            patch.setattr(module, "render", sketch)
+        config = CompareConfig(evaluations=folders, output=str(output), **settings)
+        return output, compare.compare(config)
 
 
-def hostile(texts: Translations, silent: bool) -> Translations:
-    """Replace the first lines by text that breaks a careless page; ``silent`` hypotheses by ""."""
-    count = len(HOSTILE)
-    return dataclasses.replace(
-        texts,
-        sources=[*HOSTILE, *texts.sources[count:]],
-        references=[*HOSTILE, *texts.references[count:]],
-        hypotheses=[*([""] * count if silent else HOSTILE), *texts.hypotheses[count:]],
-    )
-
-
-def material(root: Path) -> list[Evaluation]:
-    """Evaluations of a system without attention, with two seeds, and of two with attention."""
-    qualities = {
-        "fixed": (lambda n: 0.9 - n / 80, (1, 2), False),
-        "additive": (lambda n: 0.9, (1,), True),
-        "</title>&\"dot'": (lambda n: 0.85, (1,), True),
-    }
-    return [
-        evaluated(
-            root / str(place) / str(seed),
-            attended(
-                hostile(translated(LENGTHS, quality, 10 * place + seed), not attends), seed, attends
-            ),
-            name,
-            seed,
-        )
-        for place, (name, (quality, seeds, attends)) in enumerate(qualities.items())
-        for seed in seeds
-    ]
-
-
-def page_of(comparison: Comparison) -> bytes:
-    figures = {"Another figure": b"<svg></svg>"}
-    tables = [bleu_table(comparison)]
-    tables += [growth_table(comparison)] if comparison.gaps else []
-    return render_page(comparison, figures, tables, notes(comparison))
+def write_material(root: Path) -> None:
+    """Write evaluations of a system without attention, with two seeds, and of two with it."""
+    qualities = {"fixed": lambda n: 0.9 - n / 80, "additive": lambda n: 0.9, "dot": lambda n: 0.85}
+    for name, seed in (("fixed", 1), ("fixed", 2), ("additive", 1), ("dot", 3)):
+        texts, luck = translated(LENGTHS, qualities[name], seed), random.Random(seed)
+        for lines in (texts.sources, texts.references, texts.hypotheses):
+            lines[:4] = HOSTILE
+        if name == "fixed":
+            texts.hypotheses[:4] = [""] * 4
+        pieces = [len(reference.split()) + 1 for reference in texts.references]
+        losses = ReferenceScores([-luck.expovariate(1.0) * count for count in pieces], pieces)
+        maps = []
+        for line in () if name == "fixed" else lines_by_length(texts.sources, SETTINGS, 3):
+            source, said = texts.sources[line].split(), texts.hypotheses[line].split()
+            weights = [[luck.random() / len(source) for _ in source] for _ in said]
+            maps.append(AttentionMap(line, source, said, weights))
+        texts = replace(texts, reference_scores=losses, maps=maps)
+        config = {"model": {"attention": {"kind": name}}}
+        evaluated(root / name / str(seed), texts, name, seed, config=config)

@@ -1,55 +1,39 @@
+from pathlib import Path
+
 import pytest
-from helpers.chromium import chromium
-from helpers.page_material import SETTINGS, material, page_of
+from helpers.page_material import LABELS, write_material, write_report
 from helpers.synthetic_translations import evaluated, translated, two_seeds
 
-from seq2seq.evaluation.comparison import Comparison, compare_systems
-from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.comparison import Comparison
 
 
 @pytest.fixture(scope="session")
-def comparison(tmp_path_factory) -> Comparison:
-    """A baseline that loses long sentences, with a system that does not; two seeds each."""
-    root = tmp_path_factory.mktemp("evaluations")
+def report(tmp_path_factory) -> tuple[Path, Comparison]:
+    """What compare writes of three labelled systems, two of which attend."""
+    root = tmp_path_factory.mktemp("report")
+    write_material(root / "runs")
+    return write_report([f"{root}/runs/*/*"], root / "report", drawn=True, labels=LABELS)
+
+
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory) -> tuple[Path, Comparison]:
+    """The report of a baseline that loses long sentences, and of a system that does not."""
+    root = tmp_path_factory.mktemp("pair")
     qualities = {"fixed": lambda n: 0.95 - n / 60, "additive": lambda n: 0.95}
-    lengths = {5: 110, 12: 110, 25: 20, 31: 110}
-    return compare_systems(two_seeds(root, qualities, lengths), "fixed", SETTINGS)
+    two_seeds(root, qualities, {5: 110, 12: 110, 25: 20, 31: 110})
+    return write_report([f"{root}/*/*"], root / "report")
 
 
 @pytest.fixture(scope="session")
-def widths(tmp_path_factory) -> Comparison:
-    """Five systems: the wider, the longer the sentences that they keep."""
+def comparison(pair) -> Comparison:
+    return pair[1]
+
+
+@pytest.fixture(scope="session")
+def widths(tmp_path_factory) -> tuple[Path, Comparison]:
+    """The report of five systems: the wider, the longer the sentences that they keep."""
     root = tmp_path_factory.mktemp("widths")
-    evaluations = [
-        evaluated(
-            root / f"{width}-{seed}",
-            translated({5: 110, 25: 30, 31: 110}, lambda n, w=width: min(0.95, w / n / 20), seed),
-            f"width-{width}",
-            seed,
-        )
-        for width in (32, 64, 128, 256, 512)
-        for seed in ((1, 2) if width == 64 else (1,))
-    ]
-    return compare_systems(evaluations, "width-32", SETTINGS)
-
-
-@pytest.fixture(scope="session")
-def evaluations(tmp_path_factory) -> list[Evaluation]:
-    return material(tmp_path_factory.mktemp("material"))
-
-
-@pytest.fixture(scope="session")
-def attending(evaluations) -> Comparison:
-    """The comparison of ``evaluations``."""
-    return compare_systems(evaluations, "fixed", SETTINGS)
-
-
-@pytest.fixture(scope="session")
-def attending_page(attending) -> bytes:
-    return page_of(attending)
-
-
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("profile")) as driver:
-        yield driver
+    for width in (32, 64, 128, 256, 512):
+        texts = translated({5: 110, 25: 30, 31: 110}, lambda n, w=width: min(0.95, w / n / 20))
+        evaluated(root / str(width), texts, f"width-{width}")
+    return write_report([f"{root}/*"], root / "report", "width-32")
