@@ -59,21 +59,21 @@ def test_everything_comes_back(tmp_path, tie):
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_three_updates_saved_and_three_more_are_six(tmp_path, kind):
-    straight = small().model
-    optimizer = OPTIMIZERS[kind](straight.parameters())
-    train(straight, optimizer, 3)
-    save(tmp_path, None, optimizer, model=straight, rng=checkpoint.capture_rng())
-    train(straight, optimizer, 3)
+    straight = small()
+    optimizer = OPTIMIZERS[kind](straight.model.parameters())
+    train(straight.model, optimizer, 3)
+    with_rng = replace(straight, rng=checkpoint.capture_rng())
+    checkpoint.save_checkpoint(tmp_path / "last", with_rng, optimizer)
+    train(straight.model, optimizer, 3)
 
     torch.manual_seed(99)
-    found = checkpoint.load_checkpoint(tmp_path, CPU)
+    found = checkpoint.load_checkpoint(tmp_path / "last", CPU)
     resumed = OPTIMIZERS[kind](found.model.parameters())
-    checkpoint.load_optimizer(tmp_path, resumed)
-    checkpoint.restore_rng(
-        {**found.rng, "cuda.63": torch.zeros(0)}
-    )  # a GPU this machine does not have
+    checkpoint.load_optimizer(tmp_path / "last", resumed)
+    lacking = {"cuda.63": torch.zeros(0)}  # of a GPU that this machine does not have
+    checkpoint.restore_rng(found.rng | lacking)
     train(found.model, resumed, 3)
-    for one, other in ((straight, found.model), (optimizer, resumed)):
+    for one, other in ((straight.model, found.model), (optimizer, resumed)):
         torch.testing.assert_close(one.state_dict(), other.state_dict(), rtol=0, atol=0)
 
 

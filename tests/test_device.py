@@ -25,9 +25,11 @@ def products(monkeypatch):
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
-    name = "allow_bf16_reduced_precision_reduction"
-    monkeypatch.setattr(torch.backends.cuda.matmul, name, True)
-    return torch.backends.cuda.matmul
+    matmul = torch.backends.cuda.matmul
+    before = matmul.allow_bf16_reduced_precision_reduction
+    matmul.allow_bf16_reduced_precision_reduction = True
+    yield matmul
+    matmul.allow_bf16_reduced_precision_reduction = before
 
 
 def test_auto_is_cuda_where_there_is_one_with_exact_sums(products, monkeypatch):
@@ -119,7 +121,6 @@ def test_threads_wait_briefly_unless_the_user_says_how_they_wait(given, kept, mo
 MEMORY = """
 import ctypes, resource
 from pathlib import Path
-import seq2seq
 from seq2seq.device import keep_freed_memory, return_free_memory
 
 library, size = ctypes.CDLL(None), ctypes.c_size_t(10 << 20)

@@ -59,13 +59,13 @@ def small(config=None, sides=SIDES, seed=0) -> Checkpoint:
     return Checkpoint(config, model, *sides, training_state())
 
 
-def word_translator(*parts: object) -> Translator:
-    return Translator(small(*parts), "cpu", "fp32")
+def word_translator() -> Translator:
+    return Translator(small(experiment(tie_embedding=False)), "cpu", "fp32")
 
 
-def save(folder: Path, config=None, optimizer=None, **fields: object) -> Path:
+def save(folder: Path, config: TrainConfig | None = None, **fields: object) -> Path:
     """Save ``small(config)`` with other ``fields`` as a checkpoint; return its folder."""
-    save_checkpoint(folder, replace(small(config), **fields), optimizer)
+    save_checkpoint(folder, replace(small(config), **fields))
     return folder
 
 
@@ -89,10 +89,11 @@ def train(model: TranslationModel, optimizer: torch.optim.Optimizer, steps: int)
 
 def save_whole(folder: Path) -> Path:
     """Save a checkpoint with the states of optimizer and random numbers; return its folder."""
-    model = small().model
-    optimizer = OPTIMIZERS["adam"](model.parameters())
-    train(model, optimizer, 1)
-    return save(folder, None, optimizer, model=model, rng=capture_rng())
+    made = small()
+    optimizer = OPTIMIZERS["adam"](made.model.parameters())
+    train(made.model, optimizer, 1)
+    save_checkpoint(folder, replace(made, rng=capture_rng()), optimizer)
+    return folder
 
 
 def reseal(checkpoint: Path) -> None:
