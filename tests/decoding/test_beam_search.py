@@ -1,4 +1,4 @@
-"""Search and forced decoding against slow references, on a random table of scores."""
+"""Search against forced decoding of every string, with models of four pieces."""
 
 import itertools
 import math
@@ -6,162 +6,126 @@ from functools import cache
 
 import pytest
 import torch
-from helpers.small_model import build, enlarge
-from helpers.table_model import PIECES, TableModel, cap_of, next_step, pad, random_sentences
+from helpers.small_checkpoint import codec, experiment, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq.config import DecodingConfig
-from seq2seq.data.vocabulary import BOS, EOS, PAD, UNK
+from seq2seq.data.vocabulary import EOS, PAD, UNK
 from seq2seq.decoding.beam_search import beam_search
-from seq2seq.decoding.ensemble import forced_decode
+from seq2seq.decoding.ensemble import Ensemble, forced_decode
 
-WRITTEN = [piece for piece in range(PIECES) if piece not in (PAD, BOS)]
+PIECES = [UNK, 4, 5, EOS]
+SENTENCES = [[5, EOS], [EOS], [4, 5, 5, EOS], [5, 4, EOS], [4, EOS], [4, 4, 1, EOS], [1, 5, EOS]]
+LONGEST = 6
+
+
+def random_model(kind, seed, **decoder):
+    config = experiment(kind, tie_embedding=False, **decoder)
+    return small(config, [codec("en", ["a", "b"])] * 2, seed).model.eval()
 
 
 @cache
-def table(seed):
-    """A table whose steps (``next_step``) are computed once for all tests."""
-    return TableModel(seed)
+def models():
+    """The seeds are of models whose translations differ in length."""
+    feeding = random_model("general", 9, order="luong", input_feeding=True)
+    alone = [*(random_model(kind, 16) for kind in ("additive", "fixed", "location")), feeding]
+    return [*alone, Ensemble([random_model("additive", 20), *alone[1:]])]
 
 
-def best(model, sentences, config):
-    """The best hypothesis of each sentence."""
-    return [found[0] for found in beam_search(model, *pad(sentences), config)]
+def pad(sentences):
+    width = max(map(len, sentences))
+    padded = torch.tensor([[*ids, *[PAD] * (width - len(ids))] for ids in sentences])
+    return padded, torch.tensor([len(ids) for ids in sentences])
 
 
-def slow_beam_search(model, sentence, config, prefix):
-    """The documented procedure on lists, one sentence at a time, never stopping early.
-
-    Returns (score, log-probability, pieces), best first.
-    """
-    begun = sum(next_step(model, sentence, prefix[:i])[0][p] for i, p in enumerate(prefix))
-    live, ended = [(begun, [*prefix])], []
-    most = math.floor(config.max_ratio * (len(sentence) - 1))
-    for _ in range(max(most, len(prefix)) + config.max_extra - len(prefix)):
-        extended = []
-        for total, ids in live:
-            gained, _ = next_step(model, sentence, ids)
-            extended += [(total + gained[piece], [*ids, piece]) for piece in WRITTEN]
-        kept = sorted(extended, reverse=True)[: config.beam - len(ended)]
-        ended += [item for item in kept if item[1][-1] == EOS]
-        live = [item for item in kept if item[1][-1] != EOS]
-    ranked = [(p / len(ids) ** config.length_penalty, p, ids) for p, ids in ended or live]
-    return sorted(ranked, reverse=True)[: config.n_best]
+@cache
+def every_string(which, place):
+    """String -> its log-probability and weights, from forced decoding in several parts."""
+    lengths = range(1, LONGEST + 1)
+    strings = [ids for n in lengths for ids in itertools.product(PIECES, repeat=n)]
+    strings = [ids for ids in strings if EOS not in ids[:-1]]
+    sources = pad([SENTENCES[place]] * len(strings))
+    found = forced_decode(models()[which], *sources, pad(strings)[0])
+    totals = found.log_probabilities.sum(dim=1).tolist()
+    return dict(zip(strings, totals, strict=True)), dict(zip(strings, found.weights, strict=True))
 
 
-@st.composite
-def searches(draw):
-    beam = draw(st.sampled_from([1, 2, 3, 5, 9]))
-    return DecodingConfig(
-        beam=beam,
-        n_best=draw(st.integers(1, beam)),
-        length_penalty=draw(st.sampled_from([0.0, 0.6, 1.0, 2.0])),
-        max_ratio=draw(st.sampled_from([0.0, 1.0, 1.5])),
-        max_extra=draw(st.integers(1, 5)),
-    )
+def slow_beam_search(totals, most, config, prefix):
+    """The documented procedure, one sentence at a time, never stopping early."""
+    live, ended = [prefix], []
+    for _ in range(most - len(prefix)):
+        longer = [(*ids, piece) for ids in live for piece in PIECES]
+        kept = sorted(longer, key=totals.get, reverse=True)[: config.beam - len(ended)]
+        ended += [ids for ids in kept if ids[-1] == EOS]
+        live = [ids for ids in kept if ids[-1] != EOS]
+    return ended or live
 
 
+SEARCHES = {
+    "beam": st.sampled_from([1, 2, 3, 5, 9, 1_000]),
+    "length_penalty": st.sampled_from([0.0, 0.6, 1.0, 2.0]),
+    "max_ratio": st.sampled_from([0.0, 0.5, 1.0]),
+    "max_extra": st.integers(1, 3),
+}
+PREFIXES = st.lists(st.sampled_from(PIECES[:-1]), max_size=3).map(tuple)
+
+
+@pytest.mark.unchecked
 @settings(max_examples=50)
-@given(searches(), st.integers(0, 3), st.lists(st.sampled_from([UNK, 4, 5, 6]), max_size=10))
-def test_search_is_the_slow_search_that_never_stops_early(config, seed, prefix):
-    """And each hypothesis has the attention weights of its own steps."""
-    model, sentences = table(seed), random_sentences(8, seed, longest=9)
-    results = beam_search(model, *pad(sentences), config, prefix, attention=True)
-    assert results == beam_search(model, *pad(sentences), config, prefix)
-    for sentence, found in zip(sentences, results, strict=True):
-        expected = slow_beam_search(model, sentence, config, prefix)
-        for one, (score, total, ids) in zip(found, expected, strict=True):
-            assert one.score == pytest.approx(score, abs=1e-4)
-            steps = [*one.ids, *[EOS] * (not one.capped)]
-            if steps != ids:  # of two with equal scores, as this model may have, either may win
-                gained = [next_step(model, sentence, steps[:i])[0][p] for i, p in enumerate(steps)]
-                assert len(steps) == len(ids)
-                assert sum(gained) == pytest.approx(total, abs=1e-4)
-            assert one.log_probability == pytest.approx(total, abs=1e-4)
-            assert len(one.weights) == len(steps)
-            for step, looked in enumerate(one.weights):
-                _, weights = next_step(model, sentence, steps[:step])
-                torch.testing.assert_close(looked[: len(sentence)], weights)
+@given(st.integers(0, 4), st.fixed_dictionaries(SEARCHES), st.integers(1, 9), PREFIXES)
+def test_search_is_the_slow_search_that_never_stops_early(which, search, most, prefix):
+    """The widest beam drops no string. Each hypothesis has the attention weights of its steps."""
+    config = DecodingConfig(**search, n_best=min(most, search["beam"]))
+    results = beam_search(models()[which], *pad(SENTENCES), config, prefix, attention=True)
+    assert results == beam_search(models()[which], *pad(SENTENCES), config, prefix)
+    for place, (sentence, found) in enumerate(zip(SENTENCES, results, strict=True)):
+        totals, weights = every_string(which, place)
+        cap = max(math.floor(config.max_ratio * (len(sentence) - 1)), len(prefix))
+        expected = slow_beam_search(totals, cap + config.max_extra, config, prefix)
+        scores = [totals[ids] / len(ids) ** config.length_penalty for ids in expected]
+        best = sorted(scores, reverse=True)[: config.n_best]
+        assert [one.score for one in found] == pytest.approx(best, abs=1e-4)
+        for one in found:
+            ids = (*one.ids, *[EOS] * (not one.capped))
+            assert ids in expected
+            assert one.log_probability == pytest.approx(totals[ids], abs=1e-4)
+            looked = one.weights[:, : len(sentence)], weights[ids][: len(ids)]
+            torch.testing.assert_close(*looked, rtol=1e-4, atol=1e-4)
 
 
-def test_a_search_records_no_gradient(monkeypatch):
-    """Memory would grow, and fast operations would be left out."""
-    step, seen = TableModel.step, []
+def test_search_does_no_needless_work(monkeypatch):
+    """No source is repeated, finished sentences are dropped, and it ends when nothing better can
+    come."""
+    eager, shapes = random_model("additive", 16), []
+    eager.output.bias.data[EOS] = 16
+    step = eager.step
 
-    def recorded(model, *arguments):
-        seen.append(torch.is_grad_enabled())
-        return step(model, *arguments)
+    def recorded(token, state, source):
+        shapes.append((len(source.mask), len(token)))
+        return step(token, state, source)
 
-    monkeypatch.setattr(TableModel, "step", recorded)
-    best(table(0), random_sentences(2, 0), DecodingConfig())
-    assert {*seen} == {False}
-
-
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
-def test_a_huge_beam_finds_what_exhaustive_search_finds(alpha):
-    config = DecodingConfig(beam=400, length_penalty=alpha, max_ratio=1.0, max_extra=2)
-    model = TableModel(seed=3)
-    sentences = [[EOS], [4, EOS], [6, 5, EOS]]
-    for sentence, found in zip(sentences, best(model, sentences, config), strict=True):
-        every = [
-            [*ids, EOS]
-            for length in range(cap_of(sentence, config))
-            for ids in itertools.product([UNK, 4, 5, 6], repeat=length)
-        ]
-        forced = [forced_decode(model, *pad([sentence]), torch.tensor([ids])) for ids in every]
-        totals = [of.log_probabilities.sum().item() for of in forced]
-        scores = [total / len(ids) ** alpha for total, ids in zip(totals, every, strict=True)]
-        winner = max(range(len(every)), key=scores.__getitem__)
-        assert [*found.ids, EOS] == every[winner]
-        assert found.score == pytest.approx(scores[winner], abs=1e-5)
-
-
-@pytest.mark.parametrize("beam", [1, 4])
-def test_what_is_known_of_a_sentence_is_never_repeated(beam):
-    model = TableModel()
-    beam_search(model, *pad(random_sentences(9)), DecodingConfig(beam=beam, max_extra=3))
-    assert max(sentences for sentences, _ in model.shapes) == 9
-    assert {rows // sentences for sentences, rows in model.shapes} == {1, beam}
+    monkeypatch.setattr(eager, "step", recorded)
+    beam_search(eager, *pad(SENTENCES), DecodingConfig(beam=3, max_extra=100))
+    assert len(shapes) < 30
+    assert {rows // sentences for sentences, rows in shapes} == {1, 3}
+    assert shapes[0][0] == len(SENTENCES) > shapes[-1][0]
 
 
 def test_a_model_whose_scores_are_no_numbers_finds_nothing():
-    model = TableModel()
-    model.by_keys[:] = math.nan
-    [found] = best(model, [[4, EOS]], DecodingConfig(n_best=2))
+    model = random_model("additive", 0)
+    torch.nn.init.constant_(model.output.bias, math.nan)
+    [[found]] = beam_search(model, *pad([[4, EOS]]), DecodingConfig(n_best=2))
     assert (found.ids, found.score, found.capped) == ([], -math.inf, True)
 
 
-def test_stops_as_soon_as_nothing_better_can_come():
-    eager = TableModel(ending=8.0)
-    beam_search(eager, *pad(random_sentences(10)), DecodingConfig(beam=5, max_extra=100))
-    assert eager.steps < 30
-
-
-@pytest.mark.parametrize(("kind", "beam"), [("additive", 1), ("additive", 4), ("fixed", 4)])
-def test_the_score_of_a_real_model_is_its_forced_score(kind, beam):
-    model = enlarge(build(kind, dtype=torch.float32)).eval()
-    decoding = DecodingConfig(beam=beam, max_ratio=1.0, max_extra=4)
-    sentences = random_sentences(12, seed=6)
-    results = best(model, sentences, decoding)
-    targets, _ = pad([found.ids + [EOS] * (not found.capped) for found in results])
-    forced = forced_decode(model, *pad(sentences), targets).log_probabilities.sum(dim=1)
-    expected = torch.tensor([found.log_probability for found in results])
-    torch.testing.assert_close(forced, expected, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("count", [5, 400])
-def test_forced_scores_and_weights_are_those_of_the_steps(count):
-    """400 targets are read in several parts."""
-    model, sentences = TableModel(), random_sentences(count, seed=1)
-    targets = random_sentences(count, seed=2)
-    targets[1] = targets[1][:-1] or [4]  # unfinished
-    found = forced_decode(model, *pad(sentences), pad(targets)[0])
-    for row, target in enumerate(targets):
-        sentence = sentences[row]
-        for step, piece in enumerate(target):
-            scores, weights = next_step(model, sentence, target[:step])
-            score = found.log_probabilities[row, step].item()
-            assert score == pytest.approx(scores[piece], abs=1e-5)
-            torch.testing.assert_close(found.weights[row, step, : len(sentence)], weights)
-        assert (found.log_probabilities[row, len(target) :] == 0).all()
+def test_an_ensemble_has_the_mean_of_its_models_probabilities_and_weights():
+    """The weights of local_p (Luong et al. 2015) do not sum to 1, nor do their means."""
+    several = [random_model("local_p", seed) for seed in range(3)]
+    texts = [*pad(SENTENCES), pad(SENTENCES[::-1])[0]]
+    found, *each = [forced_decode(model, *texts) for model in (Ensemble(several), *several)]
+    mean = torch.stack([one.log_probabilities.exp() for one in each]).mean(dim=0)
+    torch.testing.assert_close(found.log_probabilities.exp(), mean)
+    weights = torch.stack([one.weights for one in each]).mean(dim=0)
+    torch.testing.assert_close(found.weights, weights)
+    assert (weights.sum(dim=2) - 1).abs().max() > 0.01

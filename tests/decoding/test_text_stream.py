@@ -1,16 +1,20 @@
 """Texts of any kind through a translator: one line out for each line in, whatever comes."""
 
+import contextlib
 import gzip
 import io
 import logging
 import os
+import re
+import select
+import subprocess
 import tempfile
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from helpers.echo_model import GREEDY, echo
-from helpers.small_checkpoint import tiny_translator
+from helpers.commands import quick
+from helpers.small_checkpoint import save_tiny, tiny_translator, word_translator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,164 +23,100 @@ from seq2seq.decoding.hypothesis import pharaoh
 from seq2seq.decoding.text_stream import answer_prompt, translate_text
 from seq2seq.errors import UserError
 
-RAW = "der hund\r\n\r\n🐕\tläuft\nhund\u2028heim\n\ufeffdaneben\nheim"
-ANSWER = "der hund\n\n🐕 läuft\nhund heim\n<unk>\nheim\n"
 MARK = b"\xef\xbb\xbf"
-THREE = ("hypotheses", "n_best_list", "alignments")
 
 
-def stage(source="-", hypotheses="-", decoding=GREEDY, **others):
-    return TranslateConfig(
-        checkpoint="unused", decoding=decoding, input=str(source), hypotheses=hypotheses, **others
-    )
+def stage(source="-", hypotheses="-", **others):
+    settings = {"input": str(source), "hypotheses": str(hypotheses), **others}
+    return TranslateConfig(checkpoint="unused", **settings)
 
 
-def give_standard_input(monkeypatch, data):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"))
+@pytest.fixture(autouse=True)
+def give(tmp_path, monkeypatch):
+    """Gives bytes to standard input; each test runs in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def put(data):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"))
+
+    return put
 
 
-@pytest.mark.parametrize("name", ["in.txt", "in.txt.gz"])
-def test_a_file_gives_one_line_per_line(tmp_path, name, caplog):
-    caplog.set_level(logging.INFO)
-    data = MARK + RAW.encode()
-    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    out = tmp_path / "new" / "out.txt"
-    assert translate_text(echo(), stage(tmp_path / name, str(out), chunk=2)) == 6
-    assert out.read_bytes() == ANSWER.encode()
-    assert caplog.messages[-1].endswith("vocabulary: 1")
-    assert [path.name for path in out.parent.iterdir()] == ["out.txt"]
+@pytest.mark.parametrize("name", ["in", "in.gz", "-"])
+def test_each_line_gives_a_line(name, give, capfdbinary):
+    lines = ["a dog", "", "🐕\tbarks", "dog\u2028barks", "\ufeffdog", "a"]
+    data = MARK + "\r\n".join(lines).encode()
+    give(data)
+    Path("in").write_bytes(data)
+    Path("in.gz").write_bytes(gzip.compress(data))
+    devices = {"n_best_list": os.devnull, "alignments": os.devnull}  # one may take several outputs
+    assert translate_text(word_translator(), stage(name, chunk=4, **devices)) == 6
+    texts = [word_translator().translate(line).text for line in lines]
+    assert capfdbinary.readouterr().out == "".join(f"{text}\n" for text in texts).encode()
 
 
-def test_standard_input_goes_to_standard_output(monkeypatch, capfdbinary):
-    give_standard_input(monkeypatch, MARK + RAW.encode())
-    assert translate_text(echo(), stage(chunk=4)) == 6
-    assert capfdbinary.readouterr().out == ANSWER.encode()
-
-
-def test_lines_and_capped_hypotheses_are_counted_across_chunks(tmp_path, monkeypatch, caplog):
-    give_standard_input(monkeypatch, b"der\nder hund\n\nder\nder hund heim\n")
-    search = DecodingConfig(beam=1, max_ratio=0, max_extra=2)
-    with caplog.at_level(logging.INFO):
-        config = stage("-", str(tmp_path / "out"), search, chunk=2)
-        translate_text(echo(max_pieces=2), config)
-    assert "Line 5 has 3 pieces" in caplog.text
-    [said] = [message for message in caplog.messages if ": 5; 2 " in message]
-    assert "decoding.max_ratio" in said
-
-
-@pytest.mark.parametrize("from_file", [True, False])
-def test_bad_bytes_are_refused_and_leave_the_old_file(tmp_path, monkeypatch, caplog, from_file):
-    out = tmp_path / "out.txt"
-    out.write_text("before\n", encoding="utf-8")
-    data = b"der\nhund\nl\xe4uft\n"
-    (tmp_path / "in.txt").write_bytes(data)
-    give_standard_input(monkeypatch, data)
-    translator = echo()
-    source = tmp_path / "in.txt" if from_file else "-"
+def test_a_bad_byte_is_found_before_the_work_or_leaves_what_was_done(give, caplog):
+    data = b"a\ndog\nb\xe4rks\n"
+    Path("in").write_bytes(data)
+    Path("out").write_text("before\n")
     with pytest.raises(UserError, match="line 3 "):
-        translate_text(translator, stage(source, str(out), chunk=2))
-    assert bool(translator.model.batches) != from_file  # a file is checked before the work
-    assert out.read_text(encoding="utf-8") == "before\n"
-    # A pipe cannot be read again: what was translated of it stays.
-    part = tmp_path / "out.txt.part"
-    assert part.exists() != from_file
-    assert from_file or part.read_text() == "der\nhund\n"
-    assert from_file or str(part) in caplog.text
-    if not from_file:  # the same command again keeps them, too
-        give_standard_input(monkeypatch, data)
-        with pytest.raises(UserError, match=str(part)):
-            translate_text(translator, stage(source, str(out), chunk=2))
-        assert part.read_text() == "der\nhund\n"
+        translate_text(word_translator(), stage("in", "out", chunk=2))
+    assert not Path("out.part").exists()
+    for named in ("line 3 ", "out.part"):  # in a pipe; the same command again keeps it, too
+        give(data)
+        with pytest.raises(UserError, match=named):
+            translate_text(word_translator(), stage("-", "out", chunk=2))
+        assert Path("out.part").read_text().count("\n") == 2
+    assert "out.part" in caplog.text
+    assert Path("out").read_text() == "before\n"
 
 
-def test_lines_that_cannot_get_their_name_stay_in_a_file_that_is_named(tmp_path, caplog):
-    (tmp_path / "in").write_text("der\nhund\n")
-    paths = {key: tmp_path / key for key in THREE}
-    (tmp_path / "link").symlink_to(paths["hypotheses"])
-    outputs = {key: str(path) for key, path in paths.items()} | {"hypotheses": f"{tmp_path}/link"}
-    translator = echo()
-    encode = translator.model.encode
-
-    def encode_after_another_took_a_name(*batch):
-        paths["n_best_list"].mkdir(exist_ok=True)
-        return encode(*batch)
-
-    translator.model.encode = encode_after_another_took_a_name
-    with pytest.raises(OSError, match="n_best_list"):
-        translate_text(translator, stage(tmp_path / "in", **outputs))
-    parts = [tmp_path / f"{key}.part" for key in ("hypotheses", "n_best_list")]
-    assert [part.read_text().count("\n") for part in parts] == [2, 2]
-    assert all(str(part) in caplog.text for part in parts)
+@pytest.mark.parametrize("error", [OSError("taken"), KeyboardInterrupt("taken")], ids=repr)
+def test_lines_that_cannot_get_their_name_stay_in_a_file_that_is_named(error, monkeypatch, caplog):
+    Path("in").write_text("a\ndog\n")
+    Path("link").symlink_to("out")
+    monkeypatch.setattr(Path, "replace", Mock(side_effect=error))
+    with pytest.raises(type(error), match="taken"):
+        translate_text(word_translator(), stage("in", "link"))
+    assert Path("out.part").read_text().count("\n") == 2
+    assert "out.part" in caplog.text
 
 
-def test_hypotheses_n_best_list_and_alignments_of_one_text(tmp_path):
-    lines = ["der hund", "", "heim läuft der"]
-    (tmp_path / "in").write_text("\n".join(lines), encoding="utf-8")
-    paths = {key: tmp_path / key for key in THREE}
-    search = DecodingConfig(beam=3, n_best=2)
-    outputs = {key: str(path) for key, path in paths.items()}
-    assert translate_text(echo(), stage(tmp_path / "in", decoding=search, **outputs)) == 3
-    text = {key: path.read_text(encoding="utf-8").split("\n")[:-1] for key, path in paths.items()}
-    assert text["hypotheses"] == lines
-    assert text["alignments"] == ["0-0 1-1", "", "0-0 1-1 2-2"]
-    expected = [
+def test_hypotheses_n_best_list_and_alignments_of_one_text(caplog):
+    """A model that reads a word and its comma as two words has no links between those of texts."""
+    caplog.set_level(logging.INFO)
+    lines, search = ["a dog", "", "dog, a", "barks"], DecodingConfig(beam=3, n_best=2, max_extra=1)
+    Path("in").write_text("\n".join(lines), encoding="utf-8")
+    config = stage("in", "new/out", decoding=search, n_best_list="list", alignments="links")
+    assert translate_text(word_translator(), config) == 4
+    found = word_translator().translate(lines, search, attention=True)
+    rows = [
         f"{number} ||| {each.text} ||| {each.score:.6f}"
-        for number, best in enumerate(echo().translate(lines, search))
+        for number, best in enumerate(found)
         for each in [best, *best.alternatives]
     ]
-    assert len(expected) == 5
-    assert text["n_best_list"] == expected
+    assert len(rows) > 5
+    texts, links = [one.text for one in found], [pharaoh(one.links() or []) for one in found]
+    assert [bool(of) for of in links] == [True, False, False, True]
+    for path, expected in (("new/out", texts), ("list", rows), ("links", links)):
+        assert Path(path).read_text("utf-8") == "".join(f"{row}\n" for row in expected)
+    unlinked, done, unknown = caplog.messages
+    assert unlinked.endswith(": 1.")
+    assert f": 4; {sum(one.capped for one in found)} " in done
+    assert unknown.endswith(": 1")
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        {"alignments": "-"},
-        {"source": "text", "hypotheses": "link"},
-        {"source": "text", "hypotheses": "a", "n_best_list": "./b/../a"},
-        {"source": "text.part", "hypotheses": "link"},
-    ],
-)
-def test_outputs_that_would_mix_or_be_lost_are_refused(tmp_path, monkeypatch, names):
-    monkeypatch.chdir(tmp_path)
-    for name in ("text", "text.part"):
-        Path(name).write_text("der hund\n")
-    Path("link").symlink_to("text")
-    with pytest.raises(UserError):
-        translate_text(echo(), stage(**names))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "text", "text.part"]
-    assert Path("text").read_text() == Path("text.part").read_text() == "der hund\n"
-
-
-def test_a_device_may_take_several_outputs(tmp_path):
-    (tmp_path / "in").write_text("der\n")
-    assert translate_text(echo(), stage(tmp_path / "in", os.devnull, alignments=os.devnull)) == 1
-
-
-def test_links_that_a_model_cannot_give_are_refused_before_the_work(tmp_path):
-    config = stage(tmp_path / "none", alignments=str(tmp_path / "links"))
-    with pytest.raises(UserError, match="alignments"):
-        translate_text(tiny_translator("fixed"), config)
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_prompt_names_the_words_that_have_no_known_form(monkeypatch, capsys):
-    monkeypatch.setattr("builtins.input", Mock(side_effect=["Hund, Der der. xyz .", EOFError]))
-    answer_prompt(echo(), stage())
-    named = [line.split('"')[1::2] for line in capsys.readouterr().out.split("\n") if '"' in line]
-    assert named == [[","], ["."], ["xyz"]]
-
-
-def test_lines_of_other_words_than_those_between_spaces_have_no_links(tmp_path, caplog):
-    lines = ["the dog´s dog", "the dog barks", "", "a\u200bdog barks", "it's a dog"]
-    (tmp_path / "in").write_text("\n".join(lines), encoding="utf-8")
-    config = stage(tmp_path / "in", None, alignments=str(tmp_path / "links"))
-    translate_text(tiny_translator(), config)
-    found = [set(line.split()) for line in (tmp_path / "links").read_text().split("\n")]
-    assert [bool(links) for links in found] == [False, True, False, False, True, False]
-    [message] = caplog.messages
-    assert "alignments" in message
-    assert ": 2." in message
+@pytest.mark.parametrize("end", [EOFError, KeyboardInterrupt])
+def test_the_prompt_shows_scores_links_and_the_words_that_have_no_known_form(
+    end, monkeypatch, capsys
+):
+    typed = ["a dog", "Dog, A a. xyz .", "", end]
+    monkeypatch.setattr("builtins.input", Mock(side_effect=typed))
+    assert answer_prompt(word_translator(), stage(alignments="-")) == 3
+    shown = capsys.readouterr().out
+    found = word_translator().translate("a dog", attention=True)
+    assert f"{found.rounded_score}  {found.text}\n    links  {pharaoh(found.links())}\n" in shown
+    assert re.findall('"(.*)"', shown) == [",", ".", "xyz"]
 
 
 ODD = "\x07\x0b\x0c\x1b\x1c\x85\u2028\u2029\u200d\u202e\ufeff\r\t▁|😀👩‍👩‍👧שלוםشجرة é"
@@ -185,52 +125,83 @@ LINE = (
     | st.text(st.sampled_from(ODD + "dogcats "), max_size=20)
     | st.lists(st.sampled_from(["the", "dog", "barks", "cat"]), max_size=9).map(" ".join)
 )
-BATCH, CHUNK = st.integers(1, 8), st.integers(1, 9)
 
 
-def search_of(batch_size, n_best=1):
-    return DecodingConfig(beam=2, n_best=n_best, batch_size=batch_size, max_ratio=0, max_extra=5)
-
-
-@settings(max_examples=12)
-@given(st.lists(LINE, min_size=1, max_size=5), BATCH, CHUNK, st.data())
-def test_neither_company_nor_order_changes_a_translation(lines, batch_size, chunk, data):
-    translator, search = tiny_translator(), search_of(batch_size, n_best=2)
-    alone = [translator.translate(line, search) for line in lines]
-    order = data.draw(st.permutations(range(len(lines))))
-    found = list(translator.stream([lines[i] for i in order], search, chunk=chunk))
-    assert len(found) == len(lines)
-    for i, hypothesis in zip(order, found, strict=True):
-        assert hypothesis.score == pytest.approx(alone[i].score, abs=1e-4)
-        ties = [h.text for h in alone[i].alternatives if h.score > alone[i].score - 1e-4]
-        assert hypothesis.text in (alone[i].text, *ties), lines[i]
-        assert len(hypothesis.text.splitlines()) <= 1
-
-
-@settings(max_examples=12)
+@settings(max_examples=25)
 @given(
     st.lists(st.tuples(LINE, st.sampled_from(["\n", "\r\n"])), max_size=5),
     st.sampled_from([b"", MARK]),
     st.booleans(),
-    BATCH,
-    CHUNK,
+    st.integers(1, 8),
+    st.integers(1, 9),
 )
-def test_files_keep_their_lines(pairs, mark, ended, batch_size, chunk):
-    translator = tiny_translator()
-    search = search_of(batch_size)
+def test_each_line_of_a_file_gives_what_it_gives_alone(pairs, mark, ended, batch_size, chunk):
     text = "".join(line + end for line, end in pairs)
     content = mark + (text if ended else text.removesuffix("\n")).encode()
-    rows = content.split(b"\n")
-    rows = rows[:-1] if rows[-1] == b"" else rows
-    sources = [row.removeprefix(MARK if n == 0 else b"").decode() for n, row in enumerate(rows)]
+    lines = content.removeprefix(MARK).decode().split("\n")
+    lines = lines[:-1] if lines[-1] == "" else lines
+    search = DecodingConfig(beam=2, n_best=2, batch_size=batch_size, max_ratio=0, max_extra=5)
+    alone = [tiny_translator().translate(line, search, attention=True) for line in lines]
     with tempfile.TemporaryDirectory() as folder:
         source, out, links = (Path(folder) / name for name in ("in", "out", "links"))
         source.write_bytes(content)
-        config = stage(source, str(out), search, alignments=str(links), chunk=chunk)
-        assert translate_text(translator, config) == len(sources)
-        assert out.read_bytes().count(b"\n") == len(sources)
-        *written, last = links.read_text(encoding="utf-8").split("\n")
+        config = stage(source, out, decoding=search, alignments=str(links), chunk=chunk)
+        assert translate_text(tiny_translator(), config) == len(lines)
+        *written, last = out.read_bytes().decode().split("\n")
+        linked = links.read_text().split("\n")[:-1]
     assert last == ""
-    for source, links in zip(sources, written, strict=True):
-        found = translator.translate(source, search, attention=True)
-        assert links == pharaoh(found.links() or [])
+    for found, text, places in zip(alone, written, linked, strict=True):
+        near = [each for each in found.alternatives if each.score > found.score - 1e-4]
+        expected = [(each.text, pharaoh(each.links() or [])) for each in [found, *near]]
+        assert (text, places) in expected
+
+
+@contextlib.contextmanager
+def started(streams, *words):
+    """``translate``, all its standard streams being ``streams``; it does not outlive the block."""
+    script = subprocess.Popen(
+        quick("translate", f"checkpoint={save_tiny(Path('tiny'))}", "decoding.beam=2", *words),
+        env={**os.environ, "PYTHONWARNINGS": "error", "TERM": "dumb"},
+        **dict.fromkeys(("stdin", "stdout", "stderr"), streams),
+    )
+    with script:
+        try:
+            yield script
+            assert script.wait(300) == 0
+        finally:
+            script.kill()
+
+
+@pytest.mark.slow
+def test_a_slow_pipe_is_answered_at_once_and_a_closed_one_ends_quietly():
+    with started(subprocess.PIPE, "chunk=1") as script:
+        for _ in range(3):
+            script.stdin.write(b"a dog\n")
+            script.stdin.flush()
+            assert script.stdout.readline()
+        script.stdout.close()
+        script.stdin.write(b"a dog\n")
+        script.stdin.close()
+        assert script.stderr.read() == b""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="terminals of POSIX")
+def test_a_terminal_is_prompted_for_sentences():
+    terminal, other_end = os.openpty()
+
+    def prompted():
+        shown = b""
+        while b"en> " not in shown:
+            assert select.select([terminal], [], [], 300)[0]
+            shown += os.read(terminal, 4_096)
+        return shown.decode("utf-8", "replace")
+
+    with started(other_end, "alignments=-", "decoding.n_best=2") as script:
+        os.close(other_end)
+        assert "Ctrl-D ends" in prompted()
+        os.write(terminal, "a dog bàrks 😀\n".encode())
+        assert '"à"' in prompted()
+        os.write(terminal, b"\x04")
+        script.wait(300)
+    os.close(terminal)

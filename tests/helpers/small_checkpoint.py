@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,23 +10,8 @@ from pathlib import Path
 import torch
 
 from helpers.reversal import reversal_experiment
-from seq2seq.checkpoint import (
-    FORMAT,
-    Checkpoint,
-    MetricsState,
-    TrainingState,
-    capture_rng,
-    save_checkpoint,
-)
-from seq2seq.config import (
-    AttentionConfig,
-    DecoderConfig,
-    EncoderConfig,
-    GrammarCorpus,
-    ModelConfig,
-    TokenizationConfig,
-    TrainConfig,
-)
+from seq2seq.checkpoint import Checkpoint, MetricsState, TrainingState, capture_rng, save_checkpoint
+from seq2seq.config import GrammarCorpus, TokenizationConfig, TrainConfig
 from seq2seq.data.tokenization import SentencePieceTokenizer, TextCodec, WhitespaceTokenizer
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.decoding.translator import Translator
@@ -37,51 +22,51 @@ CPU = torch.device("cpu")
 SENTENCES = ["a dog barks at the dog", "the cat sees a barking dog", "cats and dogs bark, 😀 ña"]
 
 
-def experiment(kind: str = "additive", tie: bool = True) -> TrainConfig:
+def experiment(kind: str = "additive", width: int = 6, **decoder: object) -> TrainConfig:
     """Config of a tiny model; lines are cut after 20 pieces."""
-    return replace(
-        reversal_experiment(Path("text")),
-        corpus=GrammarCorpus(),
-        tokenization=TokenizationConfig(kind="whitespace", max_pieces=20),
-        model=ModelConfig(
-            embedding_dim=6,
-            encoder=EncoderConfig(hidden_size=4),
-            attention=AttentionConfig(kind=kind, size=5),
-            decoder=DecoderConfig(hidden_size=7, tie_embedding=tie),
-        ),
+    config = reversal_experiment(Path("text"))
+    config.corpus = GrammarCorpus()
+    config.tokenization = TokenizationConfig(kind="whitespace", max_pieces=20)
+    config.model = replace(
+        config.model,
+        embedding_dim=width,
+        encoder=replace(config.model.encoder, hidden_size=4),
+        attention=replace(config.model.attention, kind=kind, size=5),
+        decoder=replace(config.model.decoder, hidden_size=7, **decoder),
     )
+    return config
 
 
-def codec(language: str, words: str) -> TextCodec:
-    return TextCodec(WhitespaceTokenizer(language), Vocabulary(words.split(), [1, 2, 3]))
+def codec(language: str, words: Sequence[str]) -> TextCodec:
+    return TextCodec(WhitespaceTokenizer(language), Vocabulary(words, [1] * len(words)))
 
 
-ENGLISH, GERMAN = codec("en", "a dog barks"), codec("de", "ein hund bellt")
+SIDES = codec("en", ["a", "dog", "barks"]), codec("de", ["ein", "hund", "bellt"])
 
 
 def training_state(update: int = 1) -> TrainingState:
     return TrainingState(Progress(update=update), MetricsState())
 
 
-def new_model(config: TrainConfig) -> TranslationModel:
-    torch.manual_seed(0)
-    return TranslationModel(config.model, len(ENGLISH.vocabulary), len(GERMAN.vocabulary))
-
-
-def save(
-    directory: Path,
-    model: TranslationModel | None = None,
-    config: TrainConfig | None = None,
-    optimizer: torch.optim.Optimizer | None = None,
-    state: TrainingState | None = None,
-    rng: Mapping[str, torch.Tensor] | tuple = (),
-) -> Path:
-    """Save a model of words as a checkpoint; return its folder."""
+def small(config=None, sides=SIDES, seed=0) -> Checkpoint:
+    """A random model, whose weights are so large that scores lie far apart."""
     config = config or experiment()
-    model, state = model or new_model(config), state or training_state()
-    checkpoint = Checkpoint(config, model, ENGLISH, GERMAN, state, dict(rng))
-    save_checkpoint(directory, checkpoint, optimizer)
-    return directory
+    torch.manual_seed(seed)
+    model = TranslationModel(config.model, *(len(side.vocabulary) for side in sides))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3.0)
+    return Checkpoint(config, model, *sides, training_state())
+
+
+def word_translator() -> Translator:
+    return Translator(small(experiment(tie_embedding=False)), "cpu", "fp32")
+
+
+def save(folder: Path, config: TrainConfig | None = None, **fields: object) -> Path:
+    """Save ``small(config)`` with other ``fields`` as a checkpoint; return its folder."""
+    save_checkpoint(folder, replace(small(config), **fields))
+    return folder
 
 
 OPTIMIZERS = {
@@ -102,27 +87,26 @@ def train(model: TranslationModel, optimizer: torch.optim.Optimizer, steps: int)
         optimizer.step()
 
 
-def save_whole(directory: Path) -> Path:
+def save_whole(folder: Path) -> Path:
     """Save a checkpoint with the states of optimizer and random numbers; return its folder."""
-    model = new_model(experiment())
-    optimizer = OPTIMIZERS["adam"](model.parameters())
-    train(model, optimizer, 1)
-    return save(directory, model, optimizer=optimizer, rng=capture_rng())
+    made = small()
+    optimizer = OPTIMIZERS["adam"](made.model.parameters())
+    train(made.model, optimizer, 1)
+    save_checkpoint(folder, replace(made, rng=capture_rng()), optimizer)
+    return folder
 
 
 def reseal(checkpoint: Path) -> None:
     """Make the manifest agree with the files, as one who alters a checkpoint on purpose would."""
-    files = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in checkpoint.iterdir()
-        if path.name != "manifest.json"
-    }
-    manifest = {"format": FORMAT, "files": files}
-    (checkpoint / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    manifest = checkpoint / "manifest.json"
+    paths = [path for path in checkpoint.iterdir() if path != manifest]
+    files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    content = {**json.loads(manifest.read_bytes()), "files": files}
+    manifest.write_text(json.dumps(content), encoding="utf-8")
 
 
 @cache
-def tiny_codec() -> TextCodec:
+def subwords() -> TextCodec:
     """Tokenizer and vocabulary of subwords, learned from ``SENTENCES``."""
     model = SentencePieceTokenizer.train_model(SENTENCES, 50, "the sentences")
     tokenizer = SentencePieceTokenizer("en", model)
@@ -130,28 +114,16 @@ def tiny_codec() -> TextCodec:
     return TextCodec(tokenizer, Vocabulary(pieces, [1] * len(pieces)))
 
 
-def _tiny_model(kind: str) -> TranslationModel:
-    """A model of subwords, whose weights are so large that scores lie far apart."""
-    torch.manual_seed(1)
-    size = len(tiny_codec().vocabulary)
-    model = TranslationModel(experiment(kind).model, size, size)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.mul_(3.0)
-    return model
+def tiny(kind: str) -> Checkpoint:
+    """A model of subwords."""
+    return small(experiment(kind), [subwords()] * 2, seed=1)
 
 
 @cache
 def tiny_translator(kind: str = "additive") -> Translator:
-    """Translator of subwords, in float32, on the CPU."""
-    sides = dict.fromkeys(("source", "target"), tiny_codec())
-    settings = {"max_pieces": 20, "device": CPU, "precision": torch.float32}
-    return Translator.of_parts(_tiny_model(kind), **sides, **settings)
+    return Translator(tiny(kind), "cpu", "fp32")
 
 
 def save_tiny(folder: Path, kind: str = "additive") -> Path:
-    """Save the model of subwords as a checkpoint; return its folder."""
-    sides = tiny_codec(), tiny_codec()
-    checkpoint = Checkpoint(experiment(kind), _tiny_model(kind), *sides, training_state())
-    save_checkpoint(folder, checkpoint)
+    save_checkpoint(folder, tiny(kind))
     return folder

@@ -6,39 +6,20 @@ from pathlib import Path
 
 import torch
 
-from helpers.small_checkpoint import experiment, training_state
+from helpers.small_checkpoint import codec, experiment, small
 from seq2seq.checkpoint import Checkpoint, save_checkpoint
-from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
-from seq2seq.data.tokenization import TextCodec, WhitespaceTokenizer
-from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.decoding.translator import Translator
-from seq2seq.model.translation import TranslationModel
 from seq2seq.report.live import rounded
 
 ENGLISH = ["the", "old", "man", "sees", "dog", "Paris", ",", ".", "ß", "</script>", "isn't", "a"]
 GERMAN = ["der", "alte", "Mann", "sieht", "den", "Hund", ",", ".", "<b>", "&amp;", "über", "ein"]
 
 
-def word_checkpoint(kind: str, seed: int = 1, system: str = "", **decoder) -> Checkpoint:
-    """Checkpoint of a random model of words; it cuts lines after 20 words."""
-    model = ModelConfig(
-        embedding_dim=12,
-        encoder=EncoderConfig(hidden_size=9),
-        attention=AttentionConfig(kind=kind, size=10),
-        decoder=DecoderConfig(hidden_size=14, **decoder),
-    )
-    config = replace(experiment(), model=model, system=system or kind)
-    sides = [
-        TextCodec(WhitespaceTokenizer(language), Vocabulary(words, [1] * len(words)))
-        for language, words in (("en", ENGLISH), ("de", GERMAN))
-    ]
-    torch.manual_seed(seed)
-    network = TranslationModel(model, *(len(side.vocabulary) for side in sides))
-    with torch.no_grad():
-        for parameter in network.parameters():
-            parameter.mul_(2.5)
-        network.output.bias.normal_()
-    return Checkpoint(config, network, *sides, training_state())
+def word_checkpoint(kind: str, seed: int = 1, system: str = "", **decoder: object) -> Checkpoint:
+    config = replace(experiment(kind, **decoder), system=system or kind)
+    made = small(config, [codec("en", ENGLISH), codec("de", GERMAN)], seed)
+    torch.nn.init.normal_(made.model.output.bias)
+    return made
 
 
 def save_words(folder: Path, kind: str, seed: int = 1, system: str = "") -> Path:
