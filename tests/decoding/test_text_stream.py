@@ -13,7 +13,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from helpers.commands import quick
+from helpers.commands import command
 from helpers.small_checkpoint import save_tiny, tiny_translator, word_translator
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -160,7 +160,7 @@ def test_each_line_of_a_file_gives_what_it_gives_alone(pairs, mark, ended, batch
 def started(streams, *words):
     """``translate``, all its standard streams being ``streams``; it does not outlive the block."""
     script = subprocess.Popen(
-        quick("translate", f"checkpoint={save_tiny(Path('tiny'))}", "decoding.beam=2", *words),
+        command("translate", f"checkpoint={save_tiny(Path('tiny'))}", "decoding.beam=2", *words),
         env={**os.environ, "PYTHONWARNINGS": "error", "TERM": "dumb"},
         **dict.fromkeys(("stdin", "stdout", "stderr"), streams),
     )

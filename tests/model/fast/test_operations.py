@@ -14,7 +14,7 @@ from torch.nn import functional
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.fast.choose import compiled_operations
 from seq2seq.model.fast.cpp import CppOperations
-from seq2seq.model.fast.operations import PLAIN, dense
+from seq2seq.model.fast.operations import PLAIN
 
 pytestmark = pytest.mark.filterwarnings(  # of NumPy, in which Triton's interpreter computes
     "ignore:overflow encountered:RuntimeWarning", "ignore:invalid value:RuntimeWarning"
@@ -187,9 +187,12 @@ def test_a_target_outside_of_the_vocabulary_is_refused(operations, piece):
         run(operations, "softmax_loss", given)
 
 
-def test_arrays_that_would_be_misread_are_refused():
-    with pytest.raises(ValueError, match="dense arrays"):
-        dense(torch.zeros(3, 4), torch.zeros(4, 3).t())
+def test_arrays_that_would_be_misread_are_refused(operations):
+    given = arguments("attend_backward", ODD, torch.float32)
+    given["annotations"] = given["annotations"].mT.contiguous().mT
+    if operations is not PLAIN:
+        with pytest.raises(ValueError, match="dense"):
+            arrays.call(operations, "attend_backward", given)
 
 
 @pytest.mark.gpu
