@@ -35,7 +35,7 @@ TASKS = {
 CONTROLS = {"uniform": "copy", "fixed": "reverse", "init_only": "reverse"}
 POOLED = ("slots", "linear", "elu", "delta")
 RELATED = ("additive", "dot", "general", "scaled_dot", "linear")
-"""Kinds that are trained for an edition alone: others share their code, or test_learning has them."""
+"""Kinds that are trained for an edition alone: another kind or test_learning has their code."""
 
 
 def each(kinds):
