@@ -34,6 +34,12 @@ TASKS = {
 """What each kind is asked to learn, and in which decoder."""
 CONTROLS = {"uniform": "copy", "fixed": "reverse", "init_only": "reverse"}
 POOLED = ("slots", "linear", "elu", "delta")
+RELATED = ("additive", "dot", "general", "scaled_dot", "linear")
+"""Kinds that are trained for an edition alone: another kind or test_learning has their code."""
+
+
+def each(kinds):
+    return [pytest.param(k, marks=pytest.mark.edition if k in RELATED else ()) for k in kinds]
 
 
 def draw(generator, count, length, task):
@@ -102,7 +108,7 @@ def test_every_kind_is_asked_to_learn_or_is_a_control():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", TASKS)
+@pytest.mark.parametrize("kind", each(TASKS))
 def test_each_kind_of_attention_learns_long_words(kind):
     task, decoder = TASKS[kind]
     found = learned(trained(kind, task, **decoder), task)
@@ -112,6 +118,7 @@ def test_each_kind_of_attention_learns_long_words(kind):
 
 
 @pytest.mark.slow
+@pytest.mark.edition
 @pytest.mark.parametrize(("kind", "task"), CONTROLS.items())
 def test_no_control_learns_long_words(kind, task):
     found = learned(trained(kind, task), task)
@@ -120,7 +127,7 @@ def test_no_control_learns_long_words(kind, task):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", POOLED)
+@pytest.mark.parametrize("kind", each(POOLED))
 def test_more_vectors_hold_more_of_a_long_word(kind):
     """Than one, which is the control "fixed"."""
     least = 0.72 if kind == "elu" else 0.8  # its features do not compete
