@@ -65,14 +65,15 @@ def test_files_may_name_the_sides_be_packed_and_hold_more_test_sets(tmp_path, ca
 @pytest.mark.parametrize(("kept", "split"), [("valid", "test"), ("test", "valid")])
 def test_text_is_split_off_once_and_again_only_for_another_text(tmp_path, kept, split):
     """Blank and repeated lines stay in training, where prepare counts them."""
-    pairs = [(f"Source {n % 150} .", f"cible {n} .") for n in range(200)] + [("", "x"), ("x", " ")]
+    pairs = [(f"Source {n % 150} .", f"cible {n} .") for n in range(200)]
+    pairs += [("", "x"), *((f"blank {n}", " ") for n in range(50))]
     sides = zip(*pairs, strict=True)
     files = {"train.en": joined(next(sides)), "train.fr": joined(next(sides))}
     own = put(tmp_path, files | {f"{kept}.en": b"SOURCE  7 .\n", f"{kept}.fr": b"autre .\n"})
     config = FilesCorpus(source="en", target="fr", directory=own, **{f"{split}_pairs": 30})
     texts = {name: aligned(text) for name, text in load(config, tmp_path).items()}
     assert texts[kept] == [("SOURCE  7 .", "autre .")]
-    assert len(texts[split]) == 30
+    assert [bool(target.strip()) for _, target in texts[split]] == [True] * 30
     held_out = {source_digest(source) for source, _ in texts["valid"] + texts["test"]}
     assert texts["train"] == [pair for pair in pairs if source_digest(pair[0]) not in held_out]
     before = home(config, tmp_path)
