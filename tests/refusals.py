@@ -13,13 +13,10 @@ OWN = "experiment=own_text corpus.source=en corpus.directory"
 REFUSALS = [
     # a key that does not exist: mistyped, of another program, forced in, or inside a group
     ("train", "training.max_epoch=3", "training.max_epochs"),
-    ("train", "+training.lr=3", "training.optimizer.learning_rate"),
     ("train", "+lr=3", "training.optimizer.learning_rate"),
     ("train", "hidden_size=1", "model.encoder.hidden_size, model.decoder.hidden_size"),
     ("train", "vocab=1", "tokenization.vocabulary_size"),
     ("train", "dropuot=1", "model.dropout"),
-    ("train", "words=1", "corpus.max_words"),
-    ("train", "corpus.dir=1", "corpus.directory"),
     ("train", "attention=1", "model.attention"),
     ("translate", "beam_size=5", "decoding.beam"),
     ("evaluate", "+foo=b", "foo"),
@@ -46,7 +43,6 @@ REFUSALS = [
     ("train", "training.max_epochs=many", "training.max_epochs=many"),
     ("train", "training.max_epochs=", "training.max_epochs="),
     ("train", "training.max_epochs=0", "training.max_epochs=0"),
-    ("train", "model.dropout=a", "model.dropout=a"),
     ("train", "model.dropout=nan", "model.dropout=nan"),
     ("train", "training.deterministic=maybe", "training.deterministic=maybe"),
     ("train", "training.optimizer.betas=[0.9]", "training.optimizer.betas"),
@@ -57,7 +53,6 @@ REFUSALS = [
     ("reproduce", "beams=5", "beams=5"),
     ("reproduce", "beams=[]", "beams=[]"),
     ("compare", "'evaluations=[a, b' output=o", "evaluations="),
-    ("compare", "'evaluations=[a, [b]' output=o", "[a, [b]"),
     ("translate", "checkpoint=", "checkpoint="),
     ("translate", "input=x", "checkpoint"),
     ("train", "name=../elsewhere", "name=../elsewhere"),
@@ -71,7 +66,6 @@ REFUSALS = [
     # a word that is not of the form key=value
     ("train", "--epochs 5", "training.max_epochs"),
     ("train", "seed=2 --batch-size=8", "training.batch_size"),
-    ("train", "--hidden-size 7", "model.encoder.hidden_size"),
     ("reproduce", "--experiment smoke", "--experiment"),
     ("translate", "--sauce x", "--sauce"),
     ("train", "corpus.train = 100", "corpus.train"),
@@ -113,7 +107,6 @@ REFUSALS = [
     ("prepare", f"{OWN}=no-valid", "corpus.valid_pairs"),
     ("prepare", f"{OWN}=no-test", "corpus.test_pairs"),
     ("prepare", f"{OWN}=no-train corpus.valid_pairs=1", "train.fr"),
-    ("prepare", f"{OWN}=no-valid corpus.test_pairs=1", "corpus.valid_pairs"),
     ("prepare", f"{OWN}=no-valid corpus.valid_pairs=3", "corpus.valid_pairs=3"),
     ("prepare", f"{OWN}=whole corpus.valid_pairs=1", "corpus.valid_pairs"),
     ("prepare", f"{OWN}=whole corpus.target=de", "corpus.target=de"),
@@ -143,7 +136,6 @@ REFUSALS = [
     ("evaluate", "source=empty reference=empty hypotheses=empty system=m output=o", "empty"),
     ("evaluate", "source=none reference=ref hypotheses=ref system=m output=o", "source=none"),
     ("evaluate", "source=pipe reference=ref hypotheses=ref system=m output=o", "source=pipe"),
-    ("evaluate", "source=src reference=pipe hypotheses=ref system=m output=o", "reference=pipe"),
     ("evaluate", "source=src reference=ref hypotheses=pipe system=m output=o", "hypotheses=pipe"),
     # evaluations to compare
     ("compare", "evaluations=[one,two] output=o baseline=onw", "baseline=onw"),

@@ -102,7 +102,7 @@ def test_vectors_are_crammed_and_after_a_kill_only_those_that_are_missing(tmp_pa
     cram.main(encoder, attention, blind)
     made = {
         path: path.stat().st_mtime_ns
-        for path in Path(encoder).parent.glob("test-cram-*/scores.json")
+        for path in Path(encoder).parent.glob("test-cram-greedy-*/scores.json")
     }
     assert len(made) == 19  # three frames, three starts, rounded or not; and the encoder's, rounded
     (bounded,) = (path for path in made if path.parent.name.endswith("bounded-zero"))
