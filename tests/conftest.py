@@ -30,8 +30,8 @@ EDITION = ("study", "benchmarks", "test_package.py", "test_notebook.py", "test_e
 """Folders and files of tests that a new edition must pass, and no change every day."""
 CHECKED = ("data", "decoding", "evaluation", "model", "training")
 """Folders of tests in which array shapes are checked; every day, only in model."""
-TOGETHER = ("grammar", "notebook", "study", "chromium")
-"""Words in the names of files whose tests share what takes seconds to make."""
+TOGETHER = ("test_chromium", "test_grammar", "test_study")
+"""Files whose tests share what takes seconds to make: a browser, a text."""
 
 
 def room(item: pytest.Item) -> str:
@@ -61,5 +61,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if room(item) in EDITION:
             item.add_marker("edition")
-        if any(word in item.path.stem for word in TOGETHER):
+        if item.path.stem in TOGETHER:
             item.add_marker(pytest.mark.xdist_group(item.path.stem))

@@ -100,7 +100,10 @@ def test_vectors_are_crammed_and_after_a_kill_only_those_that_are_missing(tmp_pa
     for name, value in {"EACH": 1, "TUNED_ON": 1, "SEEN": 50, "STEPS": 3, "RATES": (0.1,)}.items():
         monkeypatch.setattr(cram, name, value)
     cram.main(encoder, attention, blind)
-    made = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("test-cram-*/scores.json")}
+    made = {
+        path: path.stat().st_mtime_ns
+        for path in Path(encoder).parent.glob("test-cram-greedy-*/scores.json")
+    }
     assert len(made) == 19  # three frames, three starts, rounded or not; and the encoder's, rounded
     (bounded,) = (path for path in made if path.parent.name.endswith("bounded-zero"))
     assert read_evaluation(bounded.parent).record.config["crammed"]["largest"] == "1.0"
