@@ -66,8 +66,8 @@ def test_an_evaluation_says_what_it_is_of_and_all_that_the_search_said(run, foun
     assert texts.log_probabilities == [one.log_probability for one in said]
 
 
-def test_several_checkpoints_are_one_system_of_another_name(run, found, tmp_path):
-    last = str(newest_checkpoints(run)[0])
+def test_several_checkpoints_are_one_system_of_another_name(runs, found, tmp_path):
+    run, last = runs[0], str(newest_checkpoints(runs[0])[0])
     config = settings(run, more_checkpoints=[last], output=str(tmp_path))
     (together,) = evaluate(config)
     record, alone = together.record, found.record
@@ -79,6 +79,9 @@ def test_several_checkpoints_are_one_system_of_another_name(run, found, tmp_path
     states = [load_checkpoint(Path(place), torch.device("cpu")).state for place in (run, last)]
     assert [member.update for member in record.members] == [s.progress.update for s in states]
     assert evaluate(config)[0].record == record
+    seeds = {"more_checkpoints": [str(runs[1])], "output": str(tmp_path / "seeds")}
+    (other,) = evaluate(dataclasses.replace(config, **seeds))
+    assert other.record.seed is other.record.training is None
 
 
 def test_an_evaluation_is_scored_again_but_not_translated(run, tmp_path, monkeypatch):
