@@ -69,6 +69,8 @@ def test_built_once_for_each_source_and_two_may_build_at_once(compiler, tmp_path
 def test_the_compiled_are_chosen_for_float32_alone(monkeypatch):
     assert choose_operations(CPU, torch.bfloat16) is compiled_operations("cpu")
     assert choose_operations(CPU, torch.float64, torch.float64) is PLAIN
+    assert choose_operations(CPU, torch.bfloat16, torch.float64) is PLAIN
+    assert choose_operations(CPU, torch.float16) is PLAIN
     monkeypatch.setattr(choose, "compiled_operations", lambda _: None)  # as where none can be built
     assert choose_operations(CPU, torch.float32) is PLAIN
 
