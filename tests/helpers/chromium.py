@@ -68,6 +68,8 @@ def require_legible(browser, *shades: str) -> None:
 
     Text stands out from its background in both themes; browsers leave out most backgrounds.
     """
+    phone = {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 360
     found = set()
     for _ in range(2):

@@ -67,11 +67,6 @@ def enter(live, text) -> dict[str, list[str]]:
     return translated(live, text)
 
 
-def resize(browser, width, height):
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
     with chromium(tmp_path_factory.mktemp("profile")) as driver:
@@ -82,8 +77,8 @@ def driver(tmp_path_factory):
 def browser(driver):
     """The browser; at the end nothing has gone wrong."""
     driver.get_log("browser")
-    resize(driver, 1280, 900)
     yield driver
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     assert driver.get_log("browser") == []
@@ -169,7 +164,6 @@ def test_an_address_names_its_sentence_and_a_cell_its_words(page, report):
 def test_the_page_is_legible_on_a_phone_on_paper_and_without_its_script(page, report):
     line = report[1].systems[1].first.texts.maps[0].line + 1
     page.get(f"{page.current_url}#line-{line}")
-    resize(page, 360, 740)
     require_legible(page, ".map tbody td", ".first")
     everything = len(page.find_elements("css selector", "details table"))
     assert everything > len(shown(page, "details table"))
@@ -198,12 +192,12 @@ def test_another_word_is_chosen_and_the_rest_is_translated_anew(live, translator
     place = min(1, len(pieces) - 1)
     one(live, f'{card} [data-place="{place}"]').click()
     options = [option.text.rpartition(" ") for option in shown(live, ".choices button")]
-    chances = [float(chance.strip("<%")) for _, _, chance in options]
-    assert options[0][0] == pieces[place]
-    assert chances == sorted(chances, reverse=True)
-    assert 1 < sum(chances) <= 100.5
-    chosen = next(word for word, _, _ in options[1:] if word not in SPECIAL.values())
-    shown(live, ".choices button")[[word for word, _, _ in options].index(chosen)].click()
+    words, _, chances = zip(*options, strict=True)
+    shares = [float(chance.strip("<%")) for chance in chances]
+    assert (words[0], shares) == (pieces[place], sorted(shares, reverse=True))
+    assert 1 < sum(shares) <= 100.5
+    chosen = next(word for word in words[1:] if word not in SPECIAL.values())
+    shown(live, ".choices button")[words.index(chosen)].click()
     until(live, lambda: shown(live, ".chosen"))
     found = translators[name].translate(TEXT, beam=1, prefix=[*pieces[:place], chosen])
     assert translated(live)[name] == found.pieces
@@ -242,24 +236,17 @@ def test_a_ready_sentence_is_compared_with_its_reference_and_legible(live, trans
         told = " ".join(part.text for part in card.find_elements("css selector", ".lost"))
         lost = {word for word in meant if meant.count(word) > said.count(word)}
         assert {word for word in meant if word in told.split()} == lost
-        wrong = card.find_elements("css selector", ".wrong button")
-        assert sum(word not in meant for word in said) <= len(wrong) <= len(said)
-        assert card.find_element("css selector", ".said").get_attribute("lang") == "de"
     shown(live, ".said button")[0].click()  # other words are offered
-    resize(live, 360, 740)
     require_legible(live, ".map tbody td", ".read span")
 
 
-def test_a_link_leads_to_its_sentence_in_the_chosen_theme(live):
-    text, theme = "Ein Satz: 100% #1 & <b>", "return document.documentElement.dataset.theme"
+def test_a_link_leads_to_its_sentence(live):
+    text = "Ein Satz: 100% #1 & <b>"
     enter(live, text)
-    one(live, "#theme").click()
-    chosen, link = live.execute_script(theme), one(live, "#link").get_attribute("href")
+    link = one(live, "#link").get_attribute("href")
     assert live.current_url == link
     live.get("about:blank")
     live.get(link)
     translated(live, text)
-    assert one(live, "#text").get_attribute("value") == text
-    assert live.execute_script(theme) == chosen
     live.execute_script("location.hash = '#text=a%20dog'")
     translated(live, "a dog")

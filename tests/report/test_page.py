@@ -60,8 +60,6 @@ def test_what_the_page_refers_to_is_there_once(page):
             assert attributes.get(name) in (None, *ids)
         link = attributes.get("href", "")
         assert link[:1] != "#" or link[1:] in ids
-        if attributes.get("role") in ("img", "group", "region"):
-            assert attributes["aria-label"]
 
 
 @pytest.mark.parametrize("which", ["report", "pair", "alone"])
@@ -95,10 +93,12 @@ def test_sentences_are_those_on_which_the_systems_differ_most(which, request):
             assert scores == pytest.approx(bleu[n])
 
 
-@pytest.mark.parametrize("most", [*range(1, 21), 300])
+@pytest.mark.parametrize("most", [*range(1, 21), 500])
 def test_unmarked_words_are_those_that_the_reference_has_in_this_order(most):
     luck = random.Random(most)
-    reference, hypothesis = (luck.choices("abcde", k=luck.randint(0, most)) for _ in range(2))
+    reference, hypothesis = (
+        luck.choices("abcde", k=luck.randint(most // 2, most)) for _ in range(2)
+    )
     far = " ".join(["x", *reference, "y"])
     runs = runs_of_words([" ".join(reference), far], " ".join(hypothesis))
     assert runs == runs_of_words(["".join(reference)], "".join(hypothesis), "characters")
