@@ -85,7 +85,8 @@ def test_lines_that_cannot_get_their_name_stay_in_a_file_that_is_named(error, mo
 def test_hypotheses_n_best_list_and_alignments_of_one_text(caplog):
     """A model that reads a word and its comma as two words has no links between those of texts."""
     caplog.set_level(logging.INFO)
-    lines, search = ["a dog", "", "dog, a", "barks"], DecodingConfig(2, 2, max_ratio=0, max_extra=1)
+    lines = ["a dog", "", "dog, a", "barks"]
+    search = DecodingConfig(beam=2, n_best=2, max_ratio=0, max_extra=1)
     Path("in").write_text("\n".join(lines), encoding="utf-8")
     config = stage("in", "new/out", decoding=search, n_best_list="list", alignments="links")
     assert translate_text(word_translator(), config) == 4
