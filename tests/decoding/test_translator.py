@@ -188,6 +188,6 @@ def test_models_of_other_vocabularies_are_no_ensemble_but_those_of_other_sizes_a
     for other in (codec("de", german[::-1]), codec("nl", german)):
         with pytest.raises(UserError, match="vocabulary"):
             Translator([small(), small(sides=[SIDES[0], other])], "cpu")
-    models = small(), small(experiment(width=12))
+    models = small(), small(experiment(widen=2))
     counts = Translator(models, "cpu").model.parameter_counts()
     assert counts["total"] == sum(one.model.parameter_counts()["total"] for one in models)

@@ -22,17 +22,17 @@ CPU = torch.device("cpu")
 SENTENCES = ["a dog barks at the dog", "the cat sees a barking dog", "cats and dogs bark, 😀 ña"]
 
 
-def experiment(kind: str = "additive", width: int = 6, **decoder: object) -> TrainConfig:
+def experiment(kind: str = "additive", widen: int = 1, **decoder: object) -> TrainConfig:
     """Config of a tiny model; lines are cut after 20 pieces."""
     config = reversal_experiment(Path("text"))
     config.corpus = GrammarCorpus()
     config.tokenization = TokenizationConfig(kind="whitespace", max_pieces=20)
     config.model = replace(
         config.model,
-        embedding_dim=width,
-        encoder=replace(config.model.encoder, hidden_size=4),
-        attention=replace(config.model.attention, kind=kind, size=5),
-        decoder=replace(config.model.decoder, hidden_size=7, **decoder),
+        embedding_dim=6 * widen,
+        encoder=replace(config.model.encoder, hidden_size=4 * widen),
+        attention=replace(config.model.attention, kind=kind, size=5 * widen),
+        decoder=replace(config.model.decoder, hidden_size=7 * widen, **decoder),
     )
     return config
 

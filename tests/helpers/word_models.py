@@ -15,14 +15,14 @@ ENGLISH = ["the", "old", "man", "sees", "dog", "Paris", ",", ".", "ß", "</scrip
 GERMAN = ["der", "alte", "Mann", "sieht", "den", "Hund", ",", ".", "<b>", "&amp;", "über", "ein"]
 
 
-def word_checkpoint(kind: str, seed: int = 1, system: str = "", **decoder: object) -> Checkpoint:
-    config = replace(experiment(kind, **decoder), system=system or kind)
+def word_checkpoint(kind: str, seed: int = 3, system: str = "", **decoder: object) -> Checkpoint:
+    config = replace(experiment(kind, widen=2, **decoder), system=system or kind)
     made = small(config, [codec("en", ENGLISH), codec("de", GERMAN)], seed)
     torch.nn.init.normal_(made.model.output.bias)
     return made
 
 
-def save_words(folder: Path, kind: str, seed: int = 1, system: str = "") -> Path:
+def save_words(folder: Path, kind: str, seed: int = 3, system: str = "") -> Path:
     save_checkpoint(folder, word_checkpoint(kind, seed, system))
     return folder
 
