@@ -155,7 +155,7 @@ def test_without_the_environment_one_line_says_how_to_make_it():
     ("error", "status", "said"),
     [
         (UserError("There is no text."), 1, "error: There is no text."),
-        (OSError(errno.ENOSPC, "No space left", "a/b"), 1, "error: a/b"),
+        (OSError(errno.ENOSPC, "No space left"), 1, "error: a file"),
         (OSError(errno.EACCES, "Permission denied", "a/b"), 1, "error: a/b .*Permission denied"),
         (MemoryError(), 1, "error: .*training.batch_size"),
         (torch.OutOfMemoryError("CUDA out of memory."), 1, "error: .*training.batch_size"),
