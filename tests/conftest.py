@@ -15,6 +15,21 @@ import hypothesis
 import jaxtyping
 import pytest
 
+check_shapes = jaxtyping.jaxtyped
+
+
+def jaxtyped(*, typechecker: object) -> object:
+    """Check what has arrays among its annotations. What has none, as Triton's programs, stays."""
+
+    def decorate(made: object) -> object:
+        named = "jaxtyping" in str(getattr(made, "__annotations__", None))
+        return check_shapes(made, typechecker=typechecker) if named else made
+
+    return decorate
+
+
+jaxtyping.jaxtyped = jaxtyped  # the import hook puts it above every function and class
+
 # A process that a shell starts in the background ignores Ctrl-C; its children would, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

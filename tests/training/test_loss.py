@@ -55,7 +55,7 @@ def test_rows_in_chunks_have_pytorchs_loss_and_gradient(chunk, smoothing, dtype,
 def test_models_have_pytorchs_loss_and_gradient_and_padding_changes_nothing(
     kind, order, recurrence
 ):
-    model, batch = build(kind, order, recurrence=recurrence), random_batch(9)
+    model, batch = build(kind, order=order, recurrence=recurrence), random_batch(9)
     padded = batch.padded()
     assert all(new > old for old, new in zip(batch.source.shape, padded.source.shape, strict=True))
     parameters = list(model.parameters())
