@@ -71,11 +71,7 @@ class Pretender(Toolkit):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("measure", "shown"),
-    [
-        ("training", "11,302,184"),
-        ("translation", "100.0"),
-        ("quality", r"13.25 \(0.002\)"),
-    ],
+    [("training", "11,302,184"), ("translation", "100.0"), ("quality", r"13.25 \(0.002\)")],
 )
 def test_programs_take_turns_and_who_is_left_out_is_named(measure, shown, tmp_path, monkeypatch):
     """Ours trains and translates; lines as the others print them are read."""
