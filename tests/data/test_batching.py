@@ -22,8 +22,13 @@ def pairs_of(sentences):
     return EncodedPairs(*sides, np.arange(len(sentences)))
 
 
-def random_pairs(count):
-    lengths = np.random.default_rng(0).integers(1, 51, (count, 2)).tolist()
+def random_pairs(count, related=True):
+    random = np.random.default_rng(0)
+    source = random.integers(1, 51, count)
+    target = np.maximum(1, np.round(source * random.normal(1.1, 0.2, count)).astype(int))
+    if not related:
+        random.shuffle(target)
+    lengths = zip(source.tolist(), target.tolist(), strict=True)
     return pairs_of([([5] * source, [6] * target) for source, target in lengths])
 
 
@@ -94,10 +99,11 @@ def test_seed_and_epoch_decide_the_batches_of_training_and_mix_them():
     assert abs(np.corrcoef(means, range(len(means)))[0, 1]) < 0.3
 
 
+@pytest.mark.parametrize("related", [True, False])
 @pytest.mark.parametrize("shuffle", [True, False])
-def test_less_than_a_tenth_is_padding(shuffle):
+def test_less_than_a_tenth_is_padding(related, shuffle):
     """Of the cells of both matrices of ``collate``, whose targets have an EOS, too."""
-    pairs = random_pairs(15_000)
+    pairs = random_pairs(15_000, related)
     sides = pairs.source_lengths, pairs.target_lengths + 1
     batches = BatchPlan(pairs, 64, seed=1, shuffle=shuffle).epoch(0)
     cells = sum(len(batch) * side[batch].max() for batch in batches for side in sides)
