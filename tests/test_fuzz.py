@@ -16,7 +16,6 @@ from helpers.small_checkpoint import CPU, reseal, save_whole
 from hypothesis import strategies as st
 
 from seq2seq.checkpoint import load_checkpoint
-from seq2seq.composition import CONFIGS
 from seq2seq.config import FilesCorpus, ReproduceConfig, TokenizationConfig, setting_names
 from seq2seq.data.preparation import prepare
 from seq2seq.errors import UserError
@@ -86,12 +85,6 @@ def command_line(folder, draw):
     compose_config(script, words + draw(st.lists(OVERRIDES, min_size=1, max_size=2)))
 
 
-def experiment_file(folder, draw):
-    origin = draw(st.sampled_from(sorted((CONFIGS / "experiment").glob("*.yaml"))))
-    put(folder / "experiment", {"mine.yaml": changed(draw, origin.read_bytes())})
-    compose_config("train", [f"--config-dir={folder}", "experiment=mine"])
-
-
 @cache
 def saved():
     """Name of each file of a checkpoint -> its content."""
@@ -126,8 +119,7 @@ def corpus(folder, draw):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("read", "examples"),
-    [(command_line, 60), (experiment_file, 25), (checkpoint, 100), (corpus, 40)],
+    ("read", "examples"), [(command_line, 60), (checkpoint, 100), (corpus, 40)]
 )
 def test_every_failure_is_one_sentence(read, examples):
     sentences = []

@@ -1,7 +1,6 @@
 """What a record says of how a result came about."""
 
 import subprocess
-from pathlib import Path
 
 import pytest
 import torch
@@ -26,8 +25,6 @@ def test_a_record_of_another_version_is_read(tmp_path):
     write_json(tmp_path / "run.json", content)
     expected = TrainingRecord(system="a", progress=Progress(update=3))
     assert read_record(tmp_path, "restore it") == expected
-    write_json(tmp_path / "run.json", expected)
-    assert read_record(tmp_path, "restore it") == expected
     write_json(tmp_path / "run.json", {"system": "\x1b[2J"})
     with pytest.raises(UserError, match="system"):
         read_record(tmp_path, "restore it")
@@ -47,6 +44,4 @@ def test_the_commit_is_that_of_the_package_not_of_its_place(tmp_path, monkeypatc
     own = package == "seq2seq"
     assert len(found["git_commit"] or "") == 40 * own
     assert found["git_modified"] is (False if own else None)
-    assert Path(found["command"][0]).name == found["command"][0]
-    assert (found["hardware"].device, found["hardware"].gpu) == ("cpu", None)
-    assert int(found["hardware"].threads) >= 1
+    assert "/" not in found["command"][0]

@@ -3,7 +3,6 @@
 import errno
 import os
 import pathlib
-import stat
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -63,12 +62,3 @@ def test_a_file_that_cannot_be_replaced_stays_as_it_was(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):
         write_whole(tmp_path / "a", b"new")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "old")]
-
-
-def test_a_folder_has_the_modes_of_this_process_whatever_was_put_into_it(tmp_path):
-    before = os.umask(0o027)
-    try:
-        folder = make_folder(tmp_path / "a", lambda part: (part / "private").touch(0o600))
-    finally:
-        os.umask(before)
-    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o640}

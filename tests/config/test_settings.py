@@ -1,30 +1,10 @@
-"""Values are checked on construction and in JSON; names tell searches apart."""
+"""Languages choose how a text is scored; names tell searches apart."""
 
 from dataclasses import fields
 
 import pytest
-from pydantic import ValidationError
 
-from seq2seq.config import DecodingConfig, EvaluationConfig, ModelConfig, check
-from seq2seq.errors import UserError
-
-
-@pytest.mark.parametrize(
-    ("schema", "data", "key"),
-    [
-        (EvaluationConfig, {"bootstrap": 99}, "bootstrap=99"),
-        (EvaluationConfig, {"bootstrap": True}, "bootstrap=True"),
-        (EvaluationConfig, {"bootstrap": "100"}, "bootstrap=100"),
-        (EvaluationConfig, {"boostrap": 100}, "boostrap .* bootstrap"),
-        (ModelConfig, {"encoder": [1]}, "encoder"),
-    ],
-    ids=str,
-)
-def test_a_value_that_its_type_does_not_allow(schema, data, key):
-    with pytest.raises(UserError, match=key):
-        check("", data, schema)
-    with pytest.raises(ValidationError):
-        schema(**data)
+from seq2seq.config import DecodingConfig, EvaluationConfig
 
 
 @pytest.mark.parametrize(
@@ -36,7 +16,6 @@ def test_a_value_that_its_type_does_not_allow(schema, data, key):
         (("tha_Thai", "jpn"), "ja-mecab", 2),
         (("ZH", "ko_KR"), "ko-mecab", 2),
         (("ja", "km"), "char", 2),
-        (("", ""), "13a", 1),
     ],
     ids=str,
 )

@@ -99,15 +99,6 @@ def test_seed_and_epoch_decide_the_batches_of_training_and_mix_them():
     assert abs(np.corrcoef(means, range(len(means)))[0, 1]) < 0.3
 
 
-def test_batches_of_evaluation_stay_the_same_from_short_to_long():
-    pairs = random_pairs(3_000)
-    plan = BatchPlan(pairs, 64, seed=1, shuffle=False)
-    first, second = plan.epoch(0), plan.epoch(9)
-    assert all(map(np.array_equal, first, second))
-    means = [pairs.source_lengths[batch].mean() for batch in first]
-    assert np.corrcoef(means, range(len(means)))[0, 1] > 0.95
-
-
 @pytest.mark.parametrize("related", [True, False])
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_less_than_a_tenth_is_padding(related, shuffle):

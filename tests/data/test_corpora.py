@@ -8,6 +8,9 @@ import lzma
 import os
 import shutil
 import tarfile
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -20,8 +23,18 @@ from seq2seq.data.europarl import NAME
 from seq2seq.data.splits import source_digest
 from seq2seq.errors import UserError
 
-REAL = Path(os.environ.get("SEQ2SEQ_CORPORA", Path(__file__).parents[3] / "shared" / "corpora"))
-"""Real corpora, if any: the folder multi30k as corpus.directory takes it."""
+
+@pytest.fixture
+def remote(monkeypatch, tmp_path_factory):
+    """A web server on this machine: its address, and the folder whose files it serves."""
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
+    folder = tmp_path_factory.mktemp("remote")
+    handler = partial(SimpleHTTPRequestHandler, directory=folder)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,)).start()
+        yield f"http://127.0.0.1:{server.server_port}", folder
+        server.shutdown()
 
 
 def load(config, data, **changes):
@@ -37,21 +50,12 @@ def home(*given, **changes):
     return load(*given, **changes)["train"].source.parent
 
 
-def test_files_may_name_the_sides_be_packed_and_hold_more_test_sets(tmp_path, caplog):
+def test_files_may_name_the_sides_be_packed_and_hold_more_test_sets(tmp_path):
     own = tmp_path / "own"
     config = FilesCorpus(source="en", target="fr", directory=str(own))
-    for name in (
-        "val.source",
-        "val.target",
-        "test.fr",
-        "test.en",
-        "test_b.source",
-        "test_b.target",
-    ):
-        put(own, {f"{name}.xz": lzma.compress(b"a\n")})
-    put(own, {"test.hyp.fr": b"c\n", "train.source": b"", "train.en.gz": b"", "train.en": b"\xff"})
-    assert [*load_test_sets(config, tmp_path)] == ["test", "test_b"]  # nothing else is looked at
-    put(own, {"train.en": b"a\n", "train.fr": b"b\n"})
+    packed = "val.source", "val.target", "test.fr", "test.en", "test_b.source", "test_b.target"
+    put(own, dict.fromkeys(packed, b"a\n"), ".xz", lzma.compress)
+    put(own, {"test.hyp.fr": b"c\n", "train.source": b"", "train.en": b"a\n", "train.fr": b"b\n"})
     texts = load(config, tmp_path)
     assert {name: [text.source.name, text.target.name] for name, text in texts.items()} == {
         "train": ["train.en", "train.fr"],
@@ -59,7 +63,6 @@ def test_files_may_name_the_sides_be_packed_and_hold_more_test_sets(tmp_path, ca
         "test": ["test.en.xz", "test.fr.xz"],
         "test_b": ["test_b.source.xz", "test_b.target.xz"],
     }
-    assert "test.hyp.fr" in caplog.text
 
 
 @pytest.mark.parametrize(("kept", "split"), [("valid", "test"), ("test", "valid")])
@@ -87,11 +90,8 @@ def test_text_is_split_off_once_and_again_only_for_another_text(tmp_path, kept, 
     ("endings", "given", "languages"),
     [
         ("en fr", {"source": "fr"}, ("fr", "en")),
-        ("en fr", {"target": "fr"}, ("en", "fr")),
         ("en.gz fr.xz en.bak", {"source": "en"}, ("en", "fr")),
-        ("en.txt fr.txt", {"source": "en"}, ("en", "target")),
         ("en de", {}, ("en", "de")),
-        ("source target", {}, ("source", "target")),
         ("de en fr", {"source": "en", "target": "fr"}, ("en", "fr")),
     ],
 )
@@ -103,8 +103,6 @@ def test_the_endings_of_the_files_are_the_languages(tmp_path, endings, given, la
 
 def test_each_setting_and_each_word_of_the_grammar_has_a_text_of_its_own(tmp_path, monkeypatch):
     config = GrammarCorpus(train=9, valid=2, test_per_bucket=2, max_words=10)
-    with pytest.raises(UserError, match="prepare"):
-        load_test_sets(config, tmp_path)
     folder = home(config, tmp_path)
     assert home(config, tmp_path, train_pairs=2, train_max_words=30) == folder
     changes = {"seed": 2}, {"train": 10}, {"max_words": 11}, {"source": "de", "target": "en"}
@@ -126,28 +124,26 @@ CAPTIONS = {
 
 
 def test_multi30k_is_downloaded_once_and_is_the_pinned_text(remote, monkeypatch, tmp_path):
+    url, folder = remote
     assert multi30k.DIGESTS.keys() == CAPTIONS.keys()
     assert multi30k.BASE.startswith("https://")
     digests = {name: hashlib.sha256(text).hexdigest() for name, text in CAPTIONS.items()}
     monkeypatch.setattr(multi30k, "DIGESTS", digests)
-    for mirror in (remote.url, "ftp://host", "nonsense"):
-        with pytest.raises(UserError, match=r"corpus\.mirror .* corpus\.directory"):
-            load_corpus(Multi30kCorpus(mirror=mirror), tmp_path)
-    config = Multi30kCorpus(mirror=f"{remote.url}/raw")
-    put(remote.folder / "raw", CAPTIONS, ".gz", gzip.compress)
+    config = Multi30kCorpus(mirror=url)
+    with pytest.raises(UserError, match=r"corpus\.mirror .* corpus\.directory"):
+        load_corpus(config, tmp_path)
+    put(folder, CAPTIONS, ".gz", gzip.compress)
     good = gzip.compress(CAPTIONS["val.de"])
     for content in (gzip.compress(b"altered\n"), good[:-9], b"<html>"):
-        put(remote.folder / "raw", {"val.de.gz": content})
+        put(folder, {"val.de.gz": content})
         with pytest.raises(UserError, match=r"val\.de"):
             load_corpus(config, tmp_path)
-    put(remote.folder / "raw", {"val.de.gz": good})
-    remote.requests.clear()
-    remote.busy = 2
-    folder = home(config, tmp_path)
+    put(folder, {"val.de.gz": good})
+    found = home(config, tmp_path)
     files = {name: text for name, text in CAPTIONS.items() if not name.endswith("fr")}
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == files
-    assert home(config, tmp_path, source="en", target="de") == folder
-    assert len(remote.requests) == len(files) + remote.busy
+    assert {path.name: path.read_bytes() for path in found.iterdir()} == files
+    shutil.rmtree(folder)  # nothing is asked for again
+    assert home(config, tmp_path, source="en", target="de") == found
     own = {name.replace("val.", "valid."): text for name, text in CAPTIONS.items()}
     own |= {"test_other.en": b"x\n", "test_other.de": b"x\n"}  # without a pin: not Multi30k's
     config = Multi30kCorpus(directory=put(tmp_path / "own", own, ".xz", lzma.compress))
@@ -155,12 +151,6 @@ def test_multi30k_is_downloaded_once_and_is_the_pinned_text(remote, monkeypatch,
     put(tmp_path / "own", {"valid.en.xz": b"altered\n" * 3})
     with pytest.raises(UserError, match=r"valid\.en\.xz"):
         load_corpus(config, tmp_path)
-
-
-@pytest.mark.skipif(not (REAL / "multi30k").is_dir(), reason=f"no corpora in {REAL}")
-def test_real_multi30k_has_the_pinned_content(tmp_path):
-    directory = str(REAL / "multi30k")
-    assert load_corpus(Multi30kCorpus(source="en", target="fr", directory=directory), tmp_path)
 
 
 def test_europarl_is_downloaded_cleaned_and_split_once_or_taken_from_a_folder(remote, tmp_path):
@@ -171,11 +161,12 @@ def test_europarl_is_downloaded_cleaned_and_split_once_or_taken_from_a_folder(re
     sides = zip(*kept, *left_out, strict=True)
     raw = {f"{NAME}.{language}": joined(next(sides)) for language in ("en", "fr")}
     put(tmp_path / "raw", raw)
-    archive = remote.folder / "fr-en.tgz"
+    url, served = remote
+    archive = served / "fr-en.tgz"
     with tarfile.open(archive, "w:gz") as tar:
         for name in raw:
             tar.add(tmp_path / "raw" / name, name)
-    config = EuroparlCorpus(max_words=20, valid_pairs=10, test_pairs=20, mirror=remote.url)
+    config = EuroparlCorpus(max_words=20, valid_pairs=10, test_pairs=20, mirror=url)
     texts = load(config, tmp_path)
     folder = home(config, tmp_path)
     assert {path.name for path in folder.iterdir()} == {"cleaning.json", *SMALL}
@@ -185,15 +176,11 @@ def test_europarl_is_downloaded_cleaned_and_split_once_or_taken_from_a_folder(re
     assert report["archive"] == hashlib.sha256(archive.read_bytes()).hexdigest()
     counts = {"read": 207, "empty": 2, "too_long": 1, "uneven": 1, "duplicate": 1}
     assert counts.items() <= report["pairs"].items()
+    archive.rename(tmp_path / archive.name)  # nothing is asked for again
     for change in ({"max_words": 30}, {"valid_pairs": 11}, {"test_pairs": 21}):
         assert home(config, tmp_path, **change) != folder
-    assert len(remote.requests) == 1
-    put(tmp_path / "packed", raw, ".gz", gzip.compress)
-    for own in (remote.folder, tmp_path / "raw", tmp_path / "packed"):
+    for own in (tmp_path, tmp_path / "raw"):
         again = load(config, tmp_path, directory=str(own))
         assert again["train"].source.read_bytes() == texts["train"].source.read_bytes()
     ready = put(tmp_path / "ready", SMALL | {"test_all.en": b"a\n", "test_all.fr": b"b\n"})
     assert [*load(config, tmp_path, directory=ready)] == ["train", "valid", "test", "test_all"]
-    archive.write_bytes(archive.read_bytes()[:1000])
-    with pytest.raises(UserError, match=r"fr-en\.tgz"):
-        load(config, tmp_path, directory=str(remote.folder))

@@ -70,14 +70,15 @@ def test_links_connect_translations_of_many_words(links):
     assert 400 < len(german) < len(set.union(*german.values())) < 850
 
 
-def test_determiners_and_adjectives_agree_with_the_noun(links):
+def test_determiners_and_adjectives_agree_with_the_noun_and_what_governs_it(links):
     found = Counter()
     for source, i, target, j in links:
         determiner, adjective, noun = [*target[j : j + 3], "", ""][:3]
         known = determiner in textbook.DETERMINERS and source[i] not in RELATIVE
         if known and adjective in textbook.ENDINGS and noun in GENDERS:
-            governed = source[i - 1] in textbook.PREPOSITION_WORDS
-            case = PREPOSITIONS.get(target[j - 1]) if governed else None
+            case = "nominative" if j == 0 else textbook.GOVERNED.get(source[i - 1])
+            if case == "preposition":
+                case = PREPOSITIONS.get(target[j - 1])
             found[GENDERS[noun], case, f"{determiner} {textbook.ENDINGS[adjective]}"] += 1
     for gender, case, form in found:
         agreeing = textbook.AGREEMENT[gender]
@@ -85,25 +86,18 @@ def test_determiners_and_adjectives_agree_with_the_noun(links):
     genders = Counter(gender for gender, _, _ in found.elements())
     assert min(genders[key] for key in "mfn") > 60, genders
     assert genders["p"] > 15, genders
-    assert sum(n for (_, case, _), n in found.items() if case) > 40
+    cases = Counter(case for _, case, _ in found.elements())
+    assert min(cases[case] for case in textbook.CASES) > 10, cases
 
 
-def test_subjects_objects_of_dative_verbs_and_relative_pronouns_have_their_case(pairs, links):
-    assert not {pair.target.split()[0] for pair in pairs} & textbook.OBLIQUE
-    objects, pronouns = Counter(), Counter()
+def test_relative_pronouns_have_the_gender_of_the_noun_and_every_case(links):
+    found = defaultdict(set)
     for source, i, target, j in links:
-        if source[i - 1] in textbook.DATIVE_VERBS and source[i] in textbook.ARTICLES:
-            objects[target[j]] += 1
         if source[i] in RELATIVE and target[j] != "dass":
             *_, noun, comma = target[: j if target[j - 1] == "," else j - 1]
             assert comma == ",", target
-            pronouns[GENDERS.get(noun), target[j]] += 1
-    assert objects.total() > 30
-    assert objects.keys() <= textbook.DATIVES
-    for gender, forms in textbook.RELATIVE_FORMS.items():
-        found = {word: n for (noun, word), n in pronouns.items() if noun == gender}
-        assert found.keys() == forms
-        assert sum(found.values()) > 20
+            found[GENDERS.get(noun)].add(target[j])
+    assert {gender: found[gender] for gender in textbook.RELATIVE_FORMS} == textbook.RELATIVE_FORMS
 
 
 def test_the_finite_verb_ends_a_subordinate_clause_and_else_comes_second(pairs):
@@ -163,8 +157,6 @@ def test_files_have_the_lengths_asked_for_and_repeat_by_seed_also_if_they_are_lo
     assert bands == {0: 12, 1: 12, 2: 12, 3: 12}
     lengths = [len(line.split()) for line in texts["train.en"]]
     assert {*lengths} == {*range(4, 36)}
-    short, long = (sum(n in some for n in lengths) for some in (range(11), range(29, 36)))
-    assert 1.5 * long < short < 4 * long
     first = {name: lines[: 300 if "train" in name else None] for name, lines in texts.items()}
     assert written(tmp_path / "2", config, train=300) == first
     other = written(tmp_path / "3", config, seed=2)

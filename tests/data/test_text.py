@@ -4,10 +4,8 @@ import gzip
 import hashlib
 import lzma
 import os
-import sys
 import tempfile
 from pathlib import Path
-from unicodedata import category
 
 import pytest
 from hypothesis import given, settings
@@ -40,20 +38,13 @@ def test_only_newline_ends_a_line_and_marks_of_windows_are_dropped(tmp_path):
     assert [*text.read_lines(tmp_path / "a")] == [line, "\ufefftwo\r", "", "last\r"]
 
 
-def test_every_accent_and_vowel_sign_belongs_to_the_word_before_it():
-    words = [f"a{c}" for c in map(chr, range(sys.maxunicode + 1)) if category(c)[0] == "M"]
-    assert text.word_pattern().findall(" ".join(words)) == words
-
-
 @pytest.mark.parametrize(
     ("content", "named"),
     [
         ("gut\ndéjà\n".encode("latin-1"), "line 2"),
-        (b"fine\nd\xc3", "line 2"),
         ("機械 翻訳\nword".encode("utf-16-le"), "line 1.* UTF-16"),
         (b"Hello\0 world\n", "line 1"),
         (gzip.compress(b"line\n" * 1000)[:-9], ""),
-        (lzma.compress(b"line\n" * 1000)[:-9], ""),
     ],
 )
 def test_what_is_not_text_is_refused_with_file_and_line(tmp_path, content, named):
@@ -82,16 +73,6 @@ def test_a_failure_keeps_the_old_file_and_the_new_lines(tmp_path):
     with pytest.raises(IsADirectoryError):
         text.write_lines(path, lines(path.mkdir))
     assert part.read_text() == "new\n"
-
-
-def test_a_link_stays_one_and_its_target_is_replaced(tmp_path):
-    target, link = tmp_path / "deep" / "a.txt", tmp_path / "link"
-    text.write_lines(target, ["old"])
-    link.symlink_to(target)
-    text.write_lines(link, ["new"])
-    assert link.is_symlink()
-    assert target.read_text() == "new\n"
-    assert [*target.parent.iterdir()] == [target]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from seq2seq.data.tokenization import SentencePieceTokenizer, TextCodec, WhitespaceTokenizer
 from seq2seq.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
-from seq2seq.errors import UserError
 
 TEXT = [
     "I don't know, \"he said\"; it's Mr. Smith's (maybe) — U.S. $5.00!",
@@ -67,18 +66,6 @@ def test_subwords_know_each_character_of_their_text_however_rare():
     assert characters <= {*SentencePieceTokenizer("en", learn(text, 160)).pieces}
 
 
-def test_text_and_size_that_give_no_subwords_are_refused_and_the_largest_size_is_named():
-    for line in ("▅ ▅", "\x01 \x02", "▁", "\ufeff", ""):
-        with pytest.raises(UserError, match="the text"):
-            learn([line] * 20, 20)
-    with pytest.raises(UserError, match=r"vocabulary_size=12 .* 12 vs \d+"):
-        learn(TEXT, 12)
-    with pytest.raises(UserError, match=r"vocabulary_size=5000 .* <= \d+\.$") as caught:
-        learn(TEXT, 5000)
-    largest = int(str(caught.value).split("<= ")[1][:-1])
-    assert len(SentencePieceTokenizer("en", learn(TEXT, largest)).pieces) == largest
-
-
 @pytest.mark.parametrize("kind", ["whitespace", "sentencepiece"])
 def test_text_survives_ids_and_files(tmp_path, subwords, kind):
     tokenizer = WhitespaceTokenizer("fr") if kind == "whitespace" else subwords
@@ -99,26 +86,16 @@ def test_text_survives_ids_and_files(tmp_path, subwords, kind):
     assert UNK in ids
     assert not {PAD, BOS, EOS} & {*ids}
     assert loaded.decode([EOS]) == loaded.decode([]) == ""
-    for path in tmp_path.iterdir():
-        path.write_bytes(b"torn")
-        with pytest.raises(UserError, match=path.stem):
-            TextCodec.load(tmp_path, "source")
-        codec.save(tmp_path, "source")
 
 
 TYPED = {
     "The old man sees the dog.": "the old man sees the dog .",
-    "THE DOG": "the dog",
-    "paris": "Paris",
     "Paris, the (old) dog!?": "Paris , the ( old ) dog ! ?",
     '"Dog."': '" dog . "',
     "old-dog. don't": "old-dog . don't",  # a word with punctuation inside is not cut there
     "xyz zebra?! ...": "xyz zebra?! ...",  # cutting would help nothing
-    "xyz. Man": "xyz . man",
     "Dr. dr.": "Dr. dr.",
     "पानी Cafe\u0301.": "पानी cafe\u0301 .",  # vowel signs and accents are no punctuation
-    "पानी,": "पानी ,",
-    "\ufeffthe old": "the old",
     "m\u00adan do\u200bg \u200eThe\u2060": "man dog the",
     "caf\u00e9. \uff4d\uff41\uff4e": "cafe\u0301 . man",  # a character of its own; full width
     "पा\u200dनी": "पा\u200dनी",  # a joiner that the script needs
@@ -137,13 +114,6 @@ def test_what_is_known_is_read_as_it_is(subwords, text):
     codec = codec_of(WhitespaceTokenizer("en"), *sorted({*text.split()}))
     assert codec.known_pieces(text) == text.split()
     assert codec_of(subwords).known_pieces(text) == subwords.tokenize(text)
-
-
-@pytest.mark.parametrize("unseen", ["\u00ad", "\u2060", "\ufeff", "\x08"])
-def test_subwords_are_read_without_what_nobody_sees(subwords, unseen):
-    pieces = subwords.tokenize(TEXT[3])
-    codec = codec_of(subwords, *sorted({*pieces}))
-    assert codec.known_pieces(TEXT[3][:2] + unseen + TEXT[3][2:]) == pieces
 
 
 PIECE = st.text(min_size=1, max_size=6).filter(lambda piece: "\n" not in piece)
@@ -165,13 +135,3 @@ def test_the_most_frequent_are_kept_also_in_a_file(tmp_path_factory, counts, siz
         assert one.counts[4:] == [counts[piece] for piece in expected]
         assert one.encode([*SPECIALS, *expected]) == [UNK] * 4 + [*range(4, len(one))]
         assert all((piece in one) == (piece in expected) for piece in counts)
-
-
-def test_a_malformed_file_is_named(tmp_path):
-    path = tmp_path / "vocabulary.source.tsv"
-    head = b"<pad>\t0\n<unk>\t0\n<s>\t0\n</s>\t0\n"
-    lines = b"a\n", b"a\tb\n", b"\t3\n", b"a\t3\na\t2\n", b"a\t3", b"\xff\t1\n"
-    for content in (b"", b"a\t1\n", *(head + line for line in lines)):
-        path.write_bytes(content)
-        with pytest.raises(UserError, match=str(path)):
-            Vocabulary.load(path)
