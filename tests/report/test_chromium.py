@@ -33,8 +33,8 @@ return [...document.querySelectorAll(arguments[0])].filter(
   (e) => e.checkVisibility() && e.getBoundingClientRect().height > 0);
 """
 SYSTEMS = {
-    "additive": {"kind": "additive"},
-    "fixed": {"kind": "fixed"},
+    "additive": {"kind": "additive", "seed": 2},
+    "fixed": {"kind": "fixed", "seed": 2},
     "paper": {"kind": "additive", "seed": 2, "query": "state", "tie_embedding": False},
 }
 TEXT, READY, MEANT = "the old man sees a dog .", "the old  man\u00a0.", "der alte alte Mann ."
