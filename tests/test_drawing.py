@@ -1,23 +1,11 @@
-"""What all figures share: what can be read and told apart, on light ground and dark."""
+"""What all figures share: lines that can be told apart, and files that can be read."""
 
-import os
-import sys
 from functools import partial
 from xml.etree import ElementTree
 
-from helpers.contrast import contrast
-
 from seq2seq import drawing
-from seq2seq.command import launch
 from seq2seq.config.model import ATTENTION_KINDS
-from seq2seq.drawing import ATTENDS, DARK, DOES_NOT, FAINT, GROUND, INK, map_figure, render, styles
-
-
-def test_lines_and_text_stand_out_from_light_and_dark_ground():
-    for colour in (*ATTENDS, *DOES_NOT, FAINT, INK):
-        least = 4.5 if colour in (FAINT, INK) else 3
-        assert contrast(colour, GROUND) >= least
-        assert contrast(DARK[colour], DARK[GROUND]) >= least
+from seq2seq.drawing import ATTENDS, DOES_NOT, map_figure, render, styles
 
 
 def config(kind, words=None):
@@ -44,10 +32,3 @@ def test_an_svg_can_be_read_and_searched_whatever_characters_its_text_has(caplog
     assert {"猫", "ไทย\U0001f408"} <= {*ElementTree.fromstring(svg).itertext()}
     (said,) = caplog.messages  # these have no font here
     assert "fonts-noto" in said
-
-
-def test_a_backend_that_a_notebook_sets_is_not_needed(monkeypatch, capsys):
-    monkeypatch.setenv("MPLBACKEND", "nothing")
-    monkeypatch.setattr(sys, "argv", ["", "--help"])
-    launch("compare")
-    assert "MPLBACKEND" not in os.environ

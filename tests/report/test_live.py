@@ -15,7 +15,7 @@ from helpers.word_models import save_words, word_checkpoint
 
 from seq2seq.checkpoint import load_checkpoint
 from seq2seq.evaluation.comparison import compare_systems
-from seq2seq.report.live import LARGEST, live_page, obstacle, ready_sentences, render_live, rounded
+from seq2seq.report.live import LARGEST, live_page, obstacle, render_live, rounded
 
 HOSTILE = "</script><script>alert(1)</script> <!-- \ud83d {{ content }}"
 
@@ -72,15 +72,6 @@ def test_systems_without_their_checkpoint_are_left_out_and_said_to_be(tmp_path, 
     assert (found["source"], found["target"]) == ("en", "de")
     assert all(f"{name}:" in caplog.messages[0] for name in ("changed", "deleted", "given"))
     assert live_page(replace(comparison, systems=comparison.systems[1:])) is None
-
-
-def test_ready_sentences_are_the_first_of_their_lengths():
-    texts = translated({7: 5, 10: 2, 11: 4, 14: 1, 31: 1, 57: 2, 63: 1}, lambda n: 1.0)
-    found = ready_sentences(texts.sources, texts.references, SETTINGS)
-    lines = {"10 words": [5, 6, 7], "14 words": [11], "31 words": [12], "57 words": [13, 14, 15]}
-    pairs = [{"source": s, "reference": s.upper()} for s in texts.sources]
-    assert found == [{"length": of, "pairs": [pairs[n] for n in lines[of]]} for of in lines]
-    assert ready_sentences([""], [""], SETTINGS) == []
 
 
 def test_no_text_breaks_out_of_the_page():

@@ -52,16 +52,6 @@ def test_text_of_the_test_set_stays_text_and_the_page_asks_nobody_for_anything(p
     assert not re.search(ASKS, page.code)
 
 
-def test_what_the_page_refers_to_is_there_once(page):
-    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
-    assert len(ids) == len({*ids})
-    for _, attributes in page.tags:
-        for name in ("aria-labelledby", "aria-describedby", "aria-controls", "for"):
-            assert attributes.get(name) in (None, *ids)
-        link = attributes.get("href", "")
-        assert link[:1] != "#" or link[1:] in ids
-
-
 @pytest.mark.parametrize("which", ["report", "pair", "alone"])
 def test_sentences_are_those_on_which_the_systems_differ_most(which, request):
     """Of each bucket the ends and the median of a gap in BLEU, or of the only system's BLEU."""
