@@ -106,14 +106,10 @@ def test_processes_share_an_evaluation_and_a_translation(tmp_path):
             words = folder, script, *settings, *own
             finish(start(*words)) if together else run(*words)
         files = [file for file in (folder / "out").rglob("*") if file.is_file()]
-        found.append({file.relative_to(folder): without_times(file) for file in files})
+        times = rb'"(seconds|sentences_per_second|threads)": .*'
+        found.append({f.relative_to(folder): re.sub(times, b"", f.read_bytes()) for f in files})
     assert found[0] == found[1]
     assert len(found[0]) == 2 * 6 + 2
-
-
-def without_times(file: Path) -> bytes:
-    """Content of a file but for times and threads."""
-    return re.sub(rb'"(seconds|sentences_per_second|threads)": .*', b"", file.read_bytes())
 
 
 def test_gradients_are_summed_where_they_are(monkeypatch):

@@ -94,11 +94,9 @@ def test_killed_at_any_moment_and_resumed(folder):
     assert outcome(train(config)) == outcome(train(dataclasses.replace(config, name="whole")))
 
 
-NAMES = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU"]
-
-
-@pytest.mark.parametrize("number", [getattr(signal, name) for name in NAMES])
-def test_a_signal_is_kept_for_later_unless_it_is_ignored(number):
+@pytest.mark.parametrize("name", ["INT", "TERM", "HUP", "USR1", "USR2", "XCPU"])
+def test_a_signal_is_kept_for_later_unless_it_is_ignored(name):
+    number = signal.Signals[f"SIG{name}"]
     before = signal.getsignal(number)
     with Interruption() as interruption:
         signal.raise_signal(number)
