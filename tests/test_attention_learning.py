@@ -6,6 +6,8 @@ asked new words of the longest lengths. One fixed vector cannot hold those.
 
 import pytest
 import torch
+from helpers.reversal import reversal_experiment, without_dropout, write_reversal_corpus
+from helpers.small_training import train
 
 from seq2seq.config import (
     AttentionConfig,
@@ -15,8 +17,10 @@ from seq2seq.config import (
     ModelConfig,
 )
 from seq2seq.config.model import ATTENTION_KINDS
+from seq2seq.data.text import read_lines
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
 from seq2seq.decoding.beam_search import beam_search
+from seq2seq.decoding.translator import Translator
 from seq2seq.model.translation import TranslationModel
 
 LETTERS, LONGEST, UPDATES, LEARNING_RATE = 12, 12, 250, 0.015
@@ -35,7 +39,7 @@ TASKS = {
 CONTROLS = {"uniform": "copy", "fixed": "reverse", "init_only": "reverse"}
 POOLED = ("slots", "linear", "elu", "delta")
 RELATED = ("additive", "dot", "general", "scaled_dot", "linear")
-"""Kinds that are trained for an edition alone: another kind or test_learning has their code."""
+"""Kinds that are trained for an edition alone: another kind or the last test has their code."""
 
 
 def each(kinds):
@@ -132,3 +136,25 @@ def test_more_vectors_hold_more_of_a_long_word(kind):
     """Than one, which is the control "fixed"."""
     least = 0.72 if kind == "elu" else 0.8  # its features do not compete
     assert learned(trained(kind, "reverse"), "reverse")["accuracy"] >= least
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["additive", "fixed"])
+def test_the_trainer_teaches_both_short_sentences_and_attention_alone_long_ones(tmp_path, kind):
+    """The information bottleneck, in small."""
+    corpus = write_reversal_corpus(tmp_path / "corpus", train=4_000, longest=LONGEST)
+    settings = {"batch_size": 50, "max_epochs": 6, "dev_bleu_sentences": 0, "log_every": 100}
+    run = train(without_dropout(reversal_experiment(tmp_path, kind, 0.01, **settings)))
+    sources, references = ([*read_lines(corpus / f"test.{side}")] for side in ("source", "target"))
+    found = Translator(run.path, "cpu", "fp32").translate(sources, DecodingConfig(beam=1))
+    right = {"short": [], "long": []}
+    for source, reference, hypothesis in zip(sources, references, found, strict=True):
+        bucket = "short" if len(source.split()) <= LONGEST / 3 else "long"
+        right[bucket].append(hypothesis.text == reference)
+    short, long = (sum(exact) / len(exact) for exact in right.values())
+    if kind == "additive":
+        assert short >= 0.95
+        assert long >= 0.9
+    else:
+        assert short >= 0.7
+        assert long <= 0.5 * short

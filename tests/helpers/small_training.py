@@ -1,7 +1,6 @@
 """A training in a few seconds, how to disturb it, and what came of it, for tests."""
 
 import itertools
-import math
 import multiprocessing
 import signal
 from dataclasses import asdict
@@ -17,8 +16,6 @@ from seq2seq.data.batching import Batch
 from seq2seq.data.preparation import prepare
 from seq2seq.data.vocabulary import BOS
 from seq2seq.interruption import Interrupted
-from seq2seq.training import graphs
-from seq2seq.training.loss import batch_loss
 from seq2seq.training.run_folder import RunFolder, codec_folder
 from seq2seq.training.trainer import Trainer
 from seq2seq.training.trainer import train_run as train
@@ -37,12 +34,8 @@ def trainer_of(config) -> Trainer:
     )
 
 
-class PowerCutError(BaseException):
-    pass
-
-
-def before(place: int | tuple[str, int], number: int | None = None) -> pytest.MonkeyPatch:
-    """Let a signal come, or the power go, before an update of this process.
+def train_until(config, place: int | tuple[str, int], number: int | None = None) -> RunFolder:
+    """Train until a signal comes, or the power goes, before an update of this process.
 
     A folder's name and an update's number: before this is saved.
     """
@@ -51,7 +44,7 @@ def before(place: int | tuple[str, int], number: int | None = None) -> pytest.Mo
     def reach(reached):
         if reached == place:
             if number is None:
-                raise PowerCutError
+                raise KeyboardInterrupt  # which saves nothing
             signal.raise_signal(number)
 
     def updating(self, batches):
@@ -62,31 +55,12 @@ def before(place: int | tuple[str, int], number: int | None = None) -> pytest.Mo
         reach((folder.name, self.progress.update))
         save(self, folder)
 
-    patch = pytest.MonkeyPatch()
-    patch.setattr(Trainer, "_update", updating)
-    patch.setattr(Trainer, "_save", saving)
-    return patch
-
-
-def train_until(config, place: int | tuple[str, int], number: int | None = None) -> RunFolder:
-    """Train until a signal comes, or the power goes."""
-    patch = before(place, number)
-    with pytest.raises(Interrupted if number else PowerCutError):
+    stopped = pytest.raises(Interrupted if number else KeyboardInterrupt)
+    with stopped, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_update", updating)
+        patch.setattr(Trainer, "_save", saving)
         train(config)
-    patch.undo()
     return RunFolder(config)
-
-
-def spoil(which: int, patch: pytest.MonkeyPatch) -> None:
-    """Let the loss of this pass of the process be NaN."""
-    passes = itertools.count(1)
-
-    def spoiled(*given):
-        loss = batch_loss(*given)
-        worse = math.nan if next(passes) == which else 1.0
-        return loss._replace(negative_log_likelihood=loss.negative_log_likelihood * worse)
-
-    patch.setattr(graphs, "batch_loss", spoiled)
 
 
 def weights(run: RunFolder, file: str = MODEL) -> dict[str, torch.Tensor]:

@@ -8,11 +8,9 @@ from helpers.small_model import build
 from helpers.small_training import random_batch
 from torch.nn import functional
 
-from seq2seq.config import AttentionConfig, DecoderConfig, ModelConfig
 from seq2seq.config.model import ATTENTION_KINDS
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.fast.loss import output_loss
-from seq2seq.model.translation import TranslationModel
 from seq2seq.training.loss import batch_loss
 
 KINDS = pytest.mark.parametrize("kind", ATTENTION_KINDS)
@@ -82,7 +80,6 @@ def test_no_kind_waits_for_a_gpu(monkeypatch, kind, order):
     """The meta device has no numbers: whatever asks for one, or for as many as are not 0, fails."""
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)
     monkeypatch.setattr(torch, "autocast", lambda device, enabled: contextlib.nullcontext())
-    config = ModelConfig(attention=AttentionConfig(kind=kind), decoder=DecoderConfig(order=order))
-    model = TranslationModel(config, 11, 13).to("meta").train()
+    model = build(kind, settings={"dropout": 0.1}, order=order).to("meta").train()
     batch_loss(model, random_batch(3, 4).to("meta"), 0.1).smoothed.backward()
     assert all(p.grad is not None for p in model.parameters())

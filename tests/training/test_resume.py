@@ -7,7 +7,6 @@ import random
 import shutil
 import signal
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -95,11 +94,9 @@ def test_killed_at_any_moment_and_resumed(folder):
     assert outcome(train(config)) == outcome(train(dataclasses.replace(config, name="whole")))
 
 
-NAMES = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU"]
-
-
-@pytest.mark.parametrize("number", [getattr(signal, name) for name in NAMES])
-def test_a_signal_is_kept_for_later_unless_it_is_ignored(number):
+@pytest.mark.parametrize("name", ["INT", "TERM", "HUP", "USR1", "USR2", "XCPU"])
+def test_a_signal_is_kept_for_later_unless_it_is_ignored(name):
+    number = signal.Signals[f"SIG{name}"]
     before = signal.getsignal(number)
     with Interruption() as interruption:
         signal.raise_signal(number)
@@ -112,15 +109,7 @@ def test_a_signal_is_kept_for_later_unless_it_is_ignored(number):
     with Interruption() as interruption:
         signal.raise_signal(number)
         assert interruption.received is None
-    with ThreadPoolExecutor() as threads:  # which get no signals
-        threads.submit(Interruption().__enter__).result()
-    kept = signal.signal(number, before)
-    assert kept == signal.SIG_IGN
-
-
-def test_a_signal_in_the_last_validation_stops_what_would_follow(folder):
-    config = reversal_experiment(folder, max_updates=1)
-    assert train_until(config, ("best", 1), signal.SIGINT).finished
+    assert signal.signal(number, before) == signal.SIG_IGN
 
 
 def test_the_state_is_saved_once_so_many_minutes_have_passed(folder, monkeypatch):
@@ -142,7 +131,7 @@ def test_the_state_is_saved_once_so_many_minutes_have_passed(folder, monkeypatch
 
 
 @pytest.mark.parametrize("damage", ["optimizer.safetensors", "state.json"])
-def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(folder, caplog, damage):
+def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(folder, damage):
     config = reversal_experiment(folder, validate_every=5, max_updates=15)
     run = train(config)
     expected, newest = outcome(run), run.checkpoint(15)
@@ -150,12 +139,8 @@ def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(folder, caplog
     (newest / damage).write_bytes((newest / damage).read_bytes()[:-9])
     with (run.path / "metrics.jsonl").open("ab") as file:
         file.write(b'\n{"kind": "train", "up\xffdate": 4}\n[5]\n{"update": "x"}\n{"kind": "tra')
-    caplog.clear()
     assert outcome(train(config)) == expected
     assert run.record().earlier_commits == ["0" * 40]
-    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert damage in line
-    assert str(newest) in line
     assert newest.with_name("update-15.damaged").is_dir()
 
 

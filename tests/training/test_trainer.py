@@ -1,24 +1,29 @@
-"""The training loop: what it computes, what it leaves behind, and when it ends."""
+"""The training loop: what it computes, validates, logs and leaves behind, and when it ends."""
 
 import dataclasses
+import itertools
 import math
+import signal
 import sys
+from unittest.mock import Mock
 
 import pytest
 import torch
 from helpers.reversal import reversal_experiment, with_optimizer, without_dropout
-from helpers.small_training import children, content, metrics, spoil, train, trainer_of
+from helpers.small_training import content, metrics, train, train_until, trainer_of
+from sacrebleu.metrics import BLEU
 from safetensors.torch import load_file, load_model
 
-from seq2seq.checkpoint import MODEL, UNAVERAGED
+from seq2seq.checkpoint import MODEL, UNAVERAGED, MetricsState
+from seq2seq.config import DecodingConfig
 from seq2seq.data.batching import collate
+from seq2seq.data.text import read_lines
 from seq2seq.errors import UserError
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.loss import batch_loss
+from seq2seq.training.metrics import IntervalMetrics
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.validation import Validator
-
-pytestmark = pytest.mark.unchecked
 
 
 def test_the_seed_decides_weights_order_and_dropout(folder):
@@ -75,7 +80,6 @@ def test_all_is_in_the_precision_and_as_repeatable_as_asked_for(
     run = train(reversal_experiment(folder, **settings))
     mixed = precision == "bf16"
     assert seen == {(True, mixed, exact), (False, mixed, exact)}
-    assert not torch.are_deterministic_algorithms_enabled()
     assert run.record().precision == ("bfloat16" if mixed else "float32")
 
 
@@ -89,11 +93,8 @@ def test_a_run_leaves_record_metrics_and_checkpoints(folder):
     lines = (folder / "corpus" / "train.source").read_text().splitlines()
     kept = sum(len(line.split()) <= 5 for line in lines)
     assert record.training_pairs == kept < 200
-    assert record.skipped_pairs["train.max_words"] == 200 - kept
-    assert record.parameters["attention"] == 32 * 16 + 32 * 16 + 16 + 16 * 32
     epoch = math.ceil(kept / 20)
     assert [one["update"] for one in metrics(run, "train")] == sorted({7, 14, 8, 16, epoch, 17})
-    assert all(one["epoch"] == round(one["update"] / epoch, 3) for one in metrics(run))
     validations = metrics(run, "validation")
     assert [one["update"] for one in validations] == [8, 16, 17]
     best = min(validations, key=lambda entry: entry["loss"])
@@ -138,7 +139,6 @@ def test_a_linear_rate_ends_with_whichever_limit_comes_first(folder, limits, upd
     rates = [entry["learning_rate"] for entry in metrics(run, "train")]
     full = config.training.optimizer.learning_rate
     assert rates == pytest.approx([full * left / updates for left in range(updates, 0, -1)])
-    assert run.record().reason.endswith(", best near the end")
 
 
 def test_an_average_of_the_weights_is_validated_and_saved_and_changes_no_update(folder):
@@ -167,29 +167,76 @@ def test_a_diverged_dev_loss_reaches_no_checkpoint(folder, monkeypatch):
 
 def test_updates_that_are_not_finite_are_skipped_and_listed_but_few_of_them(folder, monkeypatch):
     config = reversal_experiment(folder, max_epochs=1)
-    spoil(7, monkeypatch)
+    passes = itertools.count(1)
+
+    def spoiled(*given):
+        loss = batch_loss(*given)
+        worse = math.nan if next(passes) % 10 == 7 else 1.0
+        return loss._replace(negative_log_likelihood=loss.negative_log_likelihood * worse)
+
+    monkeypatch.setattr("seq2seq.training.graphs.batch_loss", spoiled)
     run, trainer = train(config), trainer_of(config)
     lines = trainer.data.train.line_numbers[trainer.plan.epoch(0)[6]].tolist()
     assert [entry["lines"] for entry in metrics(run, "nonfinite")] == [lines]
     logged = [(entry["nonfinite"], math.isfinite(entry["loss"])) for entry in metrics(run, "train")]
     assert logged == [(0, True), (1, True)]
     assert run.record().progress.nonfinite == 1
-    spoil(7, monkeypatch)
     monkeypatch.setattr("seq2seq.training.trainer.MOST_NONFINITE", 0)
     with pytest.raises(UserError, match="not finite"):
         train(dataclasses.replace(config, name="other"))
 
 
-def train_and_count_compilers(config):
-    for updates in (1, 2):
-        training = dataclasses.replace(config.training, max_updates=updates)
-        train(dataclasses.replace(config, training=training))
-    sys.exit(len({"torch._dynamo", "sympy"} & sys.modules.keys()))
+def test_validation_has_the_loss_and_bleu_of_single_sentences(folder):
+    """BLEU counts characters, since the target is Thai."""
+    config = reversal_experiment(folder, dev_bleu_sentences=20)
+    corpus = dataclasses.replace(config.corpus, target="th")
+    trainer = trainer_of(dataclasses.replace(config, corpus=corpus))
+    for batches in trainer._updates(0):
+        trainer._update(batches)
+    validator, data = trainer.validator, trainer.data
+    found = validator.run()
+    assert found == validator.run()  # without dropout
+    loss, tokens = 0.0, 0
+    for index in range(len(data.valid)):
+        batch = collate(data.valid, [index])
+        loss += batch_loss(trainer.model, batch, 0.0).negative_log_likelihood.item()
+        tokens += len(batch.target_cells)
+    assert found.loss == pytest.approx(loss / tokens, rel=1e-5)
+    assert found.perplexity == pytest.approx(math.exp(found.loss), rel=1e-4)
+    texts, score = data.corpus.valid, BLEU(tokenize="char").corpus_score
+    sources, references = (list(read_lines(text))[:20] for text in (texts.source, texts.target))
+    translator, greedy = validator.translator, DecodingConfig(beam=1)
+    hypotheses = [translator.translate([source], greedy)[0].text for source in sources]
+    assert found.bleu == pytest.approx(score(hypotheses, [references]).score)
+    short = [i for i, source in enumerate(sources) if len(source.split()) <= 2]
+    expected = score([hypotheses[i] for i in short], [[references[i] for i in short]]).score
+    assert found.bleu_by_length["1-2"] == pytest.approx(expected)
 
 
-def test_training_leaves_pytorchs_compiler_alone(folder):
-    """It is two seconds and 150 MB; optimizers other than Adam may load it."""
-    child = children.Process(target=train_and_count_compilers, args=(reversal_experiment(folder),))
-    child.start()
-    child.join()
-    assert child.exitcode == 0
+def test_an_interval_averages_over_tokens_and_updates():
+    entry = IntervalMetrics(MetricsState(finite=[[30.0, 1.0, 10], [60.0, 3.0, 15]])).entry()
+    assert (entry["loss"], entry["gradient_norm"]) == (3.6, 2.0)
+
+
+def test_a_resumed_training_continues_its_tracked_run(folder, monkeypatch):
+    """The server is gone in the end, which fails no training."""
+    tracked = Mock(id="some id", **{"finish.side_effect": ConnectionError})
+    monkeypatch.setitem(sys.modules, "wandb", wandb := Mock(**{"init.return_value": tracked}))
+    config = reversal_experiment(folder, logger="wandb")
+    train_until(config, 7, signal.SIGINT)
+    losses = {one["update"]: one["loss"] for one in metrics(train(config), "train")}
+    assert [call.kwargs["id"] for call in wandb.init.call_args_list] == [None, "some id"]
+    sent = [call.args for call in tracked.log.call_args_list if "train/loss" in call.args[0]]
+    assert {update: values["train/loss"] for values, update in sent} == losses
+
+
+def test_tensorboard_shows_updates_that_are_made_again_once(folder):
+    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    config = reversal_experiment(folder, logger="tensorboard", log_every=1)
+    train_until(config, 14)
+    run = train(config)
+    events = reader.EventAccumulator(str(run.path / "tensorboard"))
+    events.Reload()
+    shown = {event.step: event.value for event in events.Scalars("train/loss")}
+    assert shown == pytest.approx({one["update"]: one["loss"] for one in metrics(run, "train")})
+    assert len(events.Scalars("train/loss")) == len(shown)
