@@ -1,4 +1,4 @@
-"""What the README and the study say of results is what the published tables say."""
+"""What the README says of results is what the published tables say."""
 
 import re
 from pathlib import Path
@@ -19,17 +19,3 @@ def test_a_row_of_results_is_in_its_table(row):
     assert scores
     for score in scores:
         assert re.search(rf"(?<![0-9.]){re.escape(score)}(?![0-9.]*[0-9])", published), score
-
-
-def intervals(page: Path) -> list[tuple[float, float]]:
-    pattern = r"\[([+-]?\d+\.\d+),\s([+-]?\d+\.\d+)\]"  # whole numbers are rounded
-    return [(float(low), float(high)) for low, high in re.findall(pattern, page.read_text("utf-8"))]
-
-
-def test_every_interval_of_the_study_is_in_one_of_its_tables():
-    pages = (ROOT / "docs/results/study").glob("*.md")
-    published = {interval for page in pages for interval in intervals(page)}
-    either_way = published | {(-high, -low) for low, high in published}  # a loss, or a gain
-    found = intervals(ROOT / "docs/study.md")
-    assert found
-    assert [interval for interval in found if interval not in either_way] == []

@@ -1,19 +1,37 @@
-"""Scores by length of the source, against sacreBLEU's own and slow sums."""
+"""Scores by length, intervals and p-values, against sacreBLEU's own and slow loops."""
 
 import math
 from statistics import fmean
 
+import numpy as np
 import pytest
 import sacrebleu
+from helpers.synthetic_translations import translated
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sacrebleu.significance import PairedTest
 
 from seq2seq.config import EvaluationConfig
-from seq2seq.errors import UserError
-from seq2seq.evaluation.lengths import ScoreRow, length_pools, lines_by_length, score_rows
-from seq2seq.evaluation.scores import bleu_counts, source_lengths
+from seq2seq.evaluation.lengths import (
+    ENDS,
+    ScoreRow,
+    bleu_samples,
+    length_pools,
+    lines_by_length,
+    score_rows,
+)
+from seq2seq.evaluation.scores import bleu, bleu_counts, source_lengths
+from seq2seq.evaluation.significance import (
+    Interval,
+    PairedComparison,
+    Pool,
+    compare_paired,
+    difference_in_differences,
+    half_length,
+)
 from seq2seq.evaluation.translations import Counts, ReferenceScores, Translations
 
+SETTINGS = EvaluationConfig(bootstrap=300)
 BUCKETS = {"1-10": range(11), "11-20": range(11, 21), "21+": range(21, 100), "all": range(100)}
 WORDS = ["a", "b", "Cat", "dog's", "it,", "42.", "well-known", "猫。"]
 SENTENCES = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
@@ -108,7 +126,115 @@ def test_lines_to_look_at_are_of_every_length_that_is_there():
     assert lines_by_length(sources, config, 99) == list(range(1, len(sources)))
 
 
-def test_a_tokenizer_that_is_not_installed_is_named(monkeypatch):
-    monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_ko_mecab.MeCab", None)
-    with pytest.raises(UserError, match=r"ko-mecab .*sacrebleu"):
-        bleu_counts(["a"], ["a"], tokenize="ko-mecab")
+def counts_of(size: int, *chances: float, seed: int = 1) -> np.ndarray:
+    """[K N 10]: of a system whose k-th seed has each word right with the k-th of ``chances``."""
+    seeds = enumerate(chances, start=seed)
+    texts = [translated({10: size}, lambda n, chance=chance: chance, k) for k, chance in seeds]
+    return np.stack([bleu_counts(one.hypotheses, one.references) for one in texts])
+
+
+def paired(baseline: np.ndarray, system: np.ndarray) -> PairedComparison:
+    pool = Pool(np.ones(baseline.shape[1], dtype=bool), 0, SETTINGS.bootstrap, SETTINGS.seed)
+    gap = pool.estimate(system, bleu) - pool.estimate(baseline, bleu)
+    return compare_paired(gap, baseline, system, SETTINGS)
+
+
+def test_growth_with_length_and_its_intervals_equal_a_slow_bootstrap():
+    """By lines and seeds; the same outputs are better on short sources and worse on long ones."""
+    better, worse = counts_of(90, 0.8, 0.7), counts_of(90, 0.6, 0.6, seed=11)
+    ways = (worse, better, better, better), (better, worse, worse, worse)
+    arms = [np.concatenate(way, axis=1) for way in ways]
+    # Sources of 20 words are short, and of 31 words long.
+    every = length_pools(np.repeat([20, 21, 30, 31], 90), EvaluationConfig(bootstrap=5000))
+    pools = {end: every[end] for end in ENDS}
+    baseline, system = (bleu_samples(arm, pools) for arm in arms)
+    short, long = ((pools[end], system[end] - baseline[end]) for end in ENDS)
+    by_seed = [dict(enumerate(arm, start=1)) for arm in arms]
+    found = difference_in_differences(short, long, *by_seed)
+    assert (found.short_sentences, found.long_sentences) == (90, 90)
+    first, second = bleu(better.sum(axis=1)) - bleu(worse.sum(axis=1))
+    assert found.by_seed == pytest.approx({"1": -2 * first, "2": -2 * second})
+    random, drawn = np.random.default_rng(5), []
+    for _ in range(5000):
+        seeds, lines = random.integers(2, size=2), random.integers(90, size=(2, 90))
+        drawn.append([[arm[seeds][:, of].sum(axis=1) for of in lines] for arm in (better, worse)])
+    above, below = np.moveaxis(bleu(np.array(drawn)).mean(axis=-1), 1, 0)
+    shorter, longer = (above - below).T
+    for interval, factor, slow in (
+        (found.short, 1, shorter),
+        (found.long, -1, -longer),
+        (found.difference, -2, -longer - shorter),
+    ):
+        assert interval.value == pytest.approx(factor * (first + second) / 2)
+        assert interval.low == pytest.approx(np.quantile(slow, 0.025), abs=1.0)
+        assert interval.high == pytest.approx(np.quantile(slow, 0.975), abs=1.0)
+
+
+def test_seeds_are_drawn_in_pairs_only_by_systems_that_have_equally_many():
+    """Statistics that depend on the seed alone."""
+    pool = Pool(np.ones(3, dtype=bool), 0, 4_000, 1)
+
+    def samples(*seeds: float) -> np.ndarray:
+        columns = np.broadcast_to(np.reshape(seeds, (-1, 1, 1)), (len(seeds), 3, 1))
+        return pool.estimate(columns, lambda sums: sums[..., 0])[1:]
+
+    four, again, two = samples(0, 1, 2, 3), samples(0, 1, 2, 3), samples(0, 1)
+    assert np.corrcoef(four, again)[0, 1] > 0.99
+    in_one_stream = two[1:-1].reshape(-1, 2).mean(axis=1)  # would have the draws of these four
+    assert abs(np.corrcoef(in_one_stream, four[: len(in_one_stream)])[0, 1]) < 0.1
+
+
+@pytest.mark.parametrize("advantage", [0.02, 0.06])
+@pytest.mark.parametrize("kind", ["bs", "ar"])
+def test_p_values_are_those_of_sacrebleu(monkeypatch, kind, advantage):
+    monkeypatch.setenv("SACREBLEU_SEED", str(SETTINGS.seed))
+    baseline = translated({10: 120}, lambda length: 0.7, seed=1)
+    system = translated({10: 120}, lambda length: 0.7 + advantage, seed=2)
+    named = [("baseline", baseline.hypotheses), ("system", system.hypotheses)]
+    metric = {"bleu": sacrebleu.BLEU()}
+    test = PairedTest(named, metric, [baseline.references], test_type=kind, n_samples=300)
+    expected = test()[1]["BLEU"][1].p_value
+    ours = paired(counts_of(120, 0.7), counts_of(120, 0.7 + advantage, seed=2))
+    p = ours.p_bootstrap if kind == "bs" else ours.p_randomization
+    assert p == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_system_is_not_better_than_itself():
+    counts = counts_of(40, 0.1)
+    found = paired(np.concatenate([counts, counts]), counts)
+    assert found == PairedComparison(Interval(0.0, 0.0, 0.0), 1.0, 1.0)
+
+
+@pytest.mark.parametrize(("qualities", "others"), [((0.9, 0.2), (0.6, 0.5)), ((0.9, 0.2), (0.6,))])
+def test_what_is_randomised_is_the_gap_between_means_over_seeds(qualities, others):
+    """By a slow loop; of pooled counts the gap would be another one, seeds being so different."""
+    baseline, system = counts_of(40, *qualities), counts_of(40, *others, seed=11)
+    random = np.random.default_rng(SETTINGS.seed)
+    swaps = random.integers(2, size=(SETTINGS.bootstrap, 40), dtype=bool)
+    pairs = [(one, system[i % len(system)]) for i, one in enumerate(baseline)]
+
+    def distance(swap: np.ndarray) -> float:
+        ours = [bleu(np.where(swap[:, None], b, a).sum(axis=0)) for a, b in pairs]
+        theirs = [bleu(np.where(swap[:, None], a, b).sum(axis=0)) for a, b in pairs]
+        return abs(np.mean(ours) - np.mean(theirs))
+
+    observed = distance(np.zeros(40, dtype=bool))
+    found = paired(baseline, system)
+    assert observed == pytest.approx(abs(found.gap.value))
+    extreme = sum(distance(swap) >= observed - 1e-9 for swap in swaps)
+    assert found.p_randomization == pytest.approx((extreme + 1) / 301)
+
+
+def test_the_half_length_is_that_of_each_resample():
+    """By a slow search for the half between two buckets."""
+    random, lengths = np.random.default_rng(1), [5.0, 15.0, 35.0]
+    scores = np.stack([random.uniform(*of, size=151) for of in ((30, 50), (15, 35), (5, 25))])
+    grid, halves = np.linspace(5, 35, 30_001), []
+    for values in scores.T:
+        lower = np.interp(grid, lengths, values) < values[0] / 2
+        halves.append(grid[lower.argmax()] if lower.any() else np.inf)
+    found = half_length(lengths, scores, scores[0])
+    np.testing.assert_allclose(found, halves, atol=2e-3)
+    assert Interval.of(found).high == max(halves) == np.inf
+    zero = np.array([[0.0], [3.0], [1.0]])
+    assert half_length(lengths, zero, zero[0]) == 0

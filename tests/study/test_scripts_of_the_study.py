@@ -177,17 +177,3 @@ def test_cramming_lowers_each_loss_within_the_limits_and_alone(fixed, which, mon
     assert (together.abs().amax() == 0.5) == (which == "bounded")
     alone, _ = cram.cram(translator, vectors[1:2], SENTENCES[1:2], frame, 0.1)
     torch.testing.assert_close(alone[0], together[1], rtol=1e-3, atol=1e-4)
-
-
-def test_coordinates_within_the_covariance_are_mahalanobis_lengths():
-    generator = torch.Generator().manual_seed(1)
-    vectors = torch.randn(500, 4, generator=generator) @ torch.randn(4, 4, generator=generator) + 3
-    frame = cram.Frame.within(vectors)
-    offset = vectors - vectors.mean(dim=0)
-    inverse = torch.linalg.inv(offset.T @ offset / 499)
-    lengths = torch.einsum("nf,fg,ng->n", offset, inverse, offset).sqrt()
-    inside, found = lengths <= frame.radius, frame.coordinates(vectors)
-    assert inside.float().mean() == pytest.approx(0.99, abs=0.002)
-    expected = lengths.clamp(max=frame.radius)
-    torch.testing.assert_close(found.norm(dim=1), expected, rtol=1e-3, atol=1e-3)
-    torch.testing.assert_close(frame.vectors(found)[inside], vectors[inside], rtol=1e-3, atol=1e-3)

@@ -10,16 +10,12 @@ import numpy as np
 import pytest
 import report
 from appearing import Moment, read_states
-from less_text import pairs_needed
-from middle import Trace
 from packed import RESULTS, read_all
-from sacrebleu.metrics import BLEU, CHRF
-from skipped import first_jumps, median
+from sacrebleu.metrics import BLEU
 from student import t_quantile
 
 from seq2seq.errors import UserError
 from seq2seq.evaluation.lengths import ALL, LONG, length_pools
-from seq2seq.evaluation.significance import Pool
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PUBLISHED = DOCS / "results" / "study"
@@ -46,11 +42,6 @@ def mean_bleu(group, lines, of):
     return np.mean(found)
 
 
-def mean_chrf(group, lines):
-    sums = [one.chrf[lines].sum(axis=0).tolist() for one in group]
-    return np.mean([CHRF()._compute_f_score(of) for of in sums])
-
-
 @pytest.mark.parametrize(
     ("measure", "of"),
     [
@@ -71,16 +62,6 @@ def test_gaps_and_their_change_are_those_of_sacrebleu(europarl, arms, measure, o
     assert [samples[0] for samples in found] == pytest.approx(gaps(*arms))
     by_seed = [gaps([ours], [theirs])[2] for ours, theirs in zip(*arms, strict=True)]
     assert groups.seed_by_seed(pools, arms, measure) == pytest.approx(by_seed)
-
-
-def test_other_scales_are_those_of_sacrebleu(europarl, arms):
-    long, unrelated = europarl.pools[LONG], europarl["unrelated"]
-    chance = mean_chrf(unrelated, long.members)
-    for group in arms:
-        bleu = mean_bleu(group, long.members, lambda score: score.score)
-        assert groups.log_bleu(long, group)[0] == pytest.approx(math.log(bleu))
-        beyond = 100 * (mean_chrf(group, long.members) - chance) / (100 - chance)
-        assert groups.above_chance(unrelated)(long, group)[0] == pytest.approx(beyond)
 
 
 def test_few_seeds_have_the_interval_of_welch(europarl, arms):
@@ -136,27 +117,6 @@ def test_known_bits_and_half_length_are_those_of_a_slow_loop(europarl, arms):
     assert half[0] == pytest.approx(np.interp(bleu[0] / 2, bleu[::-1], lengths[::-1]))
 
 
-@pytest.mark.parametrize("kind", ["place", "seen"])
-def test_recall_is_the_share_of_words_that_are_found(europarl, arms, kind):
-    content = europarl.first.content
-    long, numbers = europarl.first.words[content.line] > 30, getattr(content, kind)
-    shares = [
-        [one.found[long & (numbers == number)].mean() for number in range(numbers.max() + 1)]
-        for one in arms[0]
-    ]
-    recall = groups.recall_of(kind)(europarl.pools[LONG], arms[0])
-    assert recall[0] == pytest.approx(np.mean(shares, axis=0))
-
-
-@pytest.mark.parametrize(
-    ("wanted", "needed"), [(10, 1), (20, 100), (25, 100 * 100**0.25), (9, 0), (41, math.inf)]
-)
-def test_pairs_needed_for_a_score_are_on_a_straight_line_in_their_logarithm(wanted, needed):
-    scores = [np.array([10.0, 10.0]), np.array([20.0, 30.0]), np.array([40.0, 20.0])]
-    found = pairs_needed([1, 100, 10_000], scores, np.array([wanted, 15.0]))
-    assert found == pytest.approx([needed, 10**0.5])  # a quarter of the way from 1 to 100
-
-
 @pytest.mark.parametrize(
     ("low", "high", "name"),
     [(-1.5, 1.5, "level"), (-2.5, -0.5, "falls"), (0.5, 2.5, "rises"), (-2.5, 1, "undecided")],
@@ -165,15 +125,7 @@ def test_a_change_is_level_only_within_the_margin(low, high, name):
     assert groups.verdict(np.linspace(low, high, 1001)) == name
 
 
-@pytest.mark.parametrize(
-    ("named", "key"),
-    [
-        ("code", "git_commit"),
-        ("code", "earlier_commits"),
-        ("precision", "precision"),
-        ("status", "status"),
-    ],
-)
+@pytest.mark.parametrize(("named", "key"), [("code", "git_commit"), ("precision", "precision")])
 def test_results_of_other_trainings_are_refused_in_one_table(arms, named, key):
     one, other = arms[0][0], arms[1][0]
     training = {**other.record["training"], key: "other"}
@@ -199,14 +151,6 @@ def test_the_moment_is_that_of_a_slow_loop():
     for state in range(len(moment.updates)):
         assert moment.error(pools[ALL], state)[0] == pytest.approx(np.mean(errors, axis=0)[state])
         assert moment.lead(pools[LONG], state)[0] == pytest.approx(np.mean(leads, axis=0)[state])
-
-
-def test_the_first_jump_is_the_first_step_of_more_than_ten_words():
-    skipping, straight, short = [*range(20), 45, 46, 12, 60], [*range(40)], [0, 10, 20, 19, 29]
-    found = first_jumps(Trace.of([straight, skipping, short, []]))
-    assert found.tolist() == [[-1] * 4, [20, 19, 45, 4], [-1] * 4, [-1] * 4]
-    pool = Pool(np.array([True, True, True, False, True]), 1, 10, 1)
-    assert median(pool, np.array([3, -1, 9, 30, 5]))[0] == 5
 
 
 def test_every_number_of_the_claims_is_in_a_table_or_was_predicted():
