@@ -65,6 +65,7 @@ def test_processes_make_the_updates_of_one(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.edition
 def test_a_signal_or_death_of_one_stops_all_and_nothing_is_lost(tmp_path):
     """With dropout: each process has random numbers of its own."""
     settings = ["training.log_every=1", "training.save_minutes=0", "training.validate_every=20"]
