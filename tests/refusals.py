@@ -155,13 +155,22 @@ YAML = {
     "typo": b"defaults: [quickstart, _self_]\ntraining: {max_epoch: 1}\n",
 }
 TEXTS = {
-    "src": "a\nb\n", "ref": "A\nB\n", "short": "A\n", "blank": "\nB\n", "empty": "",
-    "text": "a dog\n", "text.part": "a dog\n",
-}  # fmt: skip
+    "src": "a\nb\n",
+    "ref": "A\nB\n",
+    "short": "A\n",
+    "blank": "\nB\n",
+    "empty": "",
+    "text": "a dog\n",
+    "text.part": "a dog\n",
+}
 SMALL = {
-    "train.en": "a x\nb x\nc x\n", "train.fr": "d y\ne y\nf y\n",
-    "valid.en": "a\n", "valid.fr": "b\n", "test.en": "a\nb\n", "test.fr": "c\nd\n",
-}  # fmt: skip
+    "train.en": "a x\nb x\nc x\n",
+    "train.fr": "d y\ne y\nf y\n",
+    "valid.en": "a\n",
+    "valid.fr": "b\n",
+    "test.en": "a\nb\n",
+    "test.fr": "c\nd\n",
+}
 NUMBERS = "".join(f"number{n}\n" for n in range(30))
 CIPHERS = "".join(f"cipher{n}\n" for n in range(30))
 CHINESE = "猫看见狗\n狗看见老人\n老人喜欢小猫\n小狗跑得很快\n"
@@ -175,13 +184,20 @@ CORPORA = {  # folder -> what differs from SMALL; None: the file is missing
     "no-test": {"test.en": None},
     "no-train": {"train.en": None, "valid.en": None},
     "exchanged": {
-        "train.en": NUMBERS, "train.fr": CIPHERS, "valid.en": CIPHERS, "valid.fr": NUMBERS,
+        "train.en": NUMBERS,
+        "train.fr": CIPHERS,
+        "valid.en": CIPHERS,
+        "valid.fr": NUMBERS,
     },
     "chinese": {
-        "train.zh": CHINESE, "train.en": ENGLISH, "valid.zh": ENGLISH, "valid.en": CHINESE,
-        "test.zh": CHINESE, "test.en": ENGLISH,
+        "train.zh": CHINESE,
+        "train.en": ENGLISH,
+        "valid.zh": ENGLISH,
+        "valid.en": CHINESE,
+        "test.zh": CHINESE,
+        "test.en": ENGLISH,
     },
-}  # fmt: skip
+}
 
 
 def make(folder: Path, words: str) -> None:

@@ -28,7 +28,10 @@ def test_a_room_is_no_larger_than_its_budget(room):
 
 
 def test_every_file_is_in_a_room():
-    files = {path for one in ("seq2seq", "scripts", "tests", "study", "benchmarks") for path in
-             (ROOT / one).rglob("*.py")}  # fmt: skip
+    files = {
+        path
+        for one in ("seq2seq", "scripts", "tests", "study", "benchmarks")
+        for path in (ROOT / one).rglob("*.py")
+    }
     counted = {path for room in TABLE.values() for one in room["files"] for path in ROOT.glob(one)}
     assert files <= counted

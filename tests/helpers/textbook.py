@@ -45,12 +45,20 @@ ADJECTIVES = listed(
     "freundlich klug seltsam hässlich blau grün schwarz deutsch russisch englisch französisch"
 )
 DICTIONARY = {
-    "dog": {"Hund"}, "men": {"Männer", "Männern"}, "he": {"er"}, "they": {"sie"},
-    "because": {"weil"}, "and": {"und"}, "must": {"muss", "müssen"}, "was": {"war"},
-    "calls": {"ruft", "an", "anruft"}, "called": {"hat", "haben", "angerufen"},
-    "gives": {"gibt", "zurück", "zurückgibt"}, "houses": {"Häuser", "Häusern"},
+    "dog": {"Hund"},
+    "men": {"Männer", "Männern"},
+    "he": {"er"},
+    "they": {"sie"},
+    "because": {"weil"},
+    "and": {"und"},
+    "must": {"muss", "müssen"},
+    "was": {"war"},
+    "calls": {"ruft", "an", "anruft"},
+    "called": {"hat", "haben", "angerufen"},
+    "gives": {"gibt", "zurück", "zurückgibt"},
+    "houses": {"Häuser", "Häusern"},
     "old": {"alt", "alte", "alten", "alter", "altes"},
-}  # fmt: skip
+}
 GOVERNED = {
     **dict.fromkeys(listed("with near from of opposite behind beside without"), "preposition"),
     **dict.fromkeys(listed("through around against at for after"), "preposition"),

@@ -18,10 +18,16 @@ from seq2seq.report import training_runs
 from seq2seq.report.training_runs import command, training_table
 
 RECORD = {
-    "status": "finished", "reason": "max_epochs=4", "experiment": "toy", "system": "attention",
-    "seed": 3, "precision": "float32", "training_pairs": 1234, "parameters": {"total": 1234567},
+    "status": "finished",
+    "reason": "max_epochs=4",
+    "experiment": "toy",
+    "system": "attention",
+    "seed": 3,
+    "precision": "float32",
+    "training_pairs": 1234,
+    "parameters": {"total": 1234567},
     "progress": {"update": 9, "epoch": 4, "best_update": 8, "seconds": 90.0},
-}  # fmt: skip
+}
 LOSSES = [3.0, 2.0, 1.5, 1.25, 1.25, 1.3, 1.1, 1.0, 1.2]
 
 
@@ -54,9 +60,19 @@ def test_a_row_follows_from_its_folder(tmp_path):
     table = training_table(training_runs.training_runs(compared(tmp_path / "e", **runs)))
     first, second = (dict(zip(table.columns, row, strict=True)) for row in table.rows)
     assert [*first.values()] == [
-        "a, seed 3", "1,234,567", "float32", "1,234", "9", "4", "8",
-        "1.0000", "90.0", "2,000", "1.5", "max_epochs=4",
-    ]  # fmt: skip
+        "a, seed 3",
+        "1,234,567",
+        "float32",
+        "1,234",
+        "9",
+        "4",
+        "8",
+        "1.0000",
+        "90.0",
+        "2,000",
+        "1.5",
+        "max_epochs=4",
+    ]
     assert (second["best dev loss"], second["ended by"]) == ("–", "running")
 
 
