@@ -60,7 +60,7 @@ def test_an_evaluation_says_what_it_is_of_and_all_that_the_search_said(run, foun
     assert (record.seconds, record.sentences_per_second) == (2, 50)
     assert record.training.status == "finished"
     assert record.parameters["attention"] > 0
-    assert evaluated_checkpoint(found).directory.samefile(run / "checkpoints" / "best")
+    assert evaluated_checkpoint(found).samefile(run / "checkpoints" / "best")
     said = Translator(run, "cpu", "fp32").translate(texts.sources, SEARCH)
     assert found.overall.sentences == len(said) == 100
     assert texts.hypotheses == [one.text for one in said]
