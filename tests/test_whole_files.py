@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from seq2seq.files import make_folder, write_whole
+from seq2seq.files import make_folder, parse_object, write_whole
 
 
 def fill(part):
@@ -62,3 +62,9 @@ def test_a_file_that_cannot_be_replaced_stays_as_it_was(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=os.strerror(errno.EIO)):
         write_whole(tmp_path / "a", b"new")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "old")]
+
+
+@pytest.mark.parametrize("content", [b'{"a": NaN}', b"[1]", b"{", b"\xff", b'{"a":' * 9_999])
+def test_what_is_not_a_json_object_is_one_error(content):
+    with pytest.raises(ValueError):  # noqa: PT011
+        parse_object(content)
