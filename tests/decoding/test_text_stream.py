@@ -33,7 +33,7 @@ def stage(source="-", hypotheses="-", **others):
 
 @pytest.fixture(autouse=True)
 def give(tmp_path, monkeypatch):
-    """Gives bytes to standard input; each test runs in a folder of its own."""
+    """Put bytes on standard input; each test runs in a folder of its own."""
     monkeypatch.chdir(tmp_path)
 
     def put(data):
