@@ -38,7 +38,7 @@ from seq2seq.checkpoint import load_checkpoint
 from seq2seq.device import choose_device
 from seq2seq.files import write_json
 from seq2seq.interruption import Interrupted
-from seq2seq.model.fast.choose import choose_operations
+from seq2seq.model.fast.compiled import choose_operations
 from seq2seq.record import environment_record
 from seq2seq.training.run_folder import RunFolder
 from seq2seq.training.trainer import Trainer

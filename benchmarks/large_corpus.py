@@ -17,7 +17,7 @@ from measure import watch
 from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.config import CorpusConfig, FilesCorpus, TokenizationConfig, check
-from seq2seq.config.corpus import Corpus as AnyCorpus
+from seq2seq.config.settings import Corpus as AnyCorpus
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.encoding import EncodedPairs

@@ -24,7 +24,7 @@ from sacrebleu.metrics import BLEU
 from toolkits import OURS, PEERS, REPORT_EVERY, PeerText, Toolkit, write_text
 
 from seq2seq.config import check, require_choice
-from seq2seq.config.corpus import Corpus
+from seq2seq.config.settings import Corpus
 from seq2seq.data.corpora import load_corpus
 from seq2seq.data.text import read_lines
 from seq2seq.device import choose_device, choose_precision

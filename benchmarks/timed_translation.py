@@ -12,7 +12,7 @@ from pathlib import Path
 from seq2seq.config import DecodingConfig
 from seq2seq.data.text import read_lines, write_lines
 from seq2seq.decoding.translator import Translator
-from seq2seq.model.fast.choose import choose_operations
+from seq2seq.model.fast.compiled import choose_operations
 
 
 def main(checkpoint: str, source: str, output: str, precision: str, *sizes: str) -> None:

@@ -32,7 +32,7 @@ from seq2seq.config import (
 from seq2seq.data.batching import Batch
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
 from seq2seq.device import choose_device, choose_precision, keep_freed_memory
-from seq2seq.model.fast import choose
+from seq2seq.model.fast import compiled
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.graphs import GradientStep
 from seq2seq.training.optimization import WeightAverage, build_optimizer, clipped_step
@@ -146,7 +146,7 @@ def start(path: str, workload: Workload) -> Training:
 
     def choosing() -> AbstractContextManager[object]:
         if path == "fast-torch":
-            return patch.object(choose, "compiled_operations", lambda _: None)
+            return patch.object(compiled, "compiled_operations", lambda _: None)
         return nullcontext()
 
     def update() -> None:  # as Trainer makes one
@@ -158,7 +158,7 @@ def start(path: str, workload: Workload) -> Training:
             average.add(next(number))
 
     with choosing():
-        name = choose.choose_operations(device, products).name
+        name = compiled.choose_operations(device, products).name
     return Training(model, update, "bf16" if products == torch.bfloat16 else "fp32", name)
 
 

@@ -10,8 +10,7 @@ from seq2seq.data.text import read_aligned, read_references
 from seq2seq.device import choose_device
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
-from seq2seq.evaluation.evaluate import evaluate
-from seq2seq.evaluation.test_sets import find_test_sets, find_test_texts
+from seq2seq.evaluation.evaluate import evaluate, find_test_sets, find_test_texts
 from seq2seq.training.run_folder import RunFolder, codec_folder
 from seq2seq.training.trainer import Trainer
 

@@ -40,7 +40,7 @@ def translate(config: TranslateConfig) -> None:
     """Translate a text file, standard input or typed sentences with a checkpoint."""
     from seq2seq.decoding.text_stream import translate_text
     from seq2seq.decoding.translator import Translator
-    from seq2seq.distributed import process_group
+    from seq2seq.device import process_group
 
     checkpoints = [config.checkpoint, *config.more_checkpoints]
     with process_group(config.device) as group:
@@ -52,7 +52,7 @@ def translate(config: TranslateConfig) -> None:
 
 def evaluate(config: EvaluateConfig) -> None:
     """Translate test sets with a checkpoint, or read translations from a file; score by length."""
-    from seq2seq.distributed import process_group
+    from seq2seq.device import process_group
     from seq2seq.evaluation.evaluate import evaluate
     from seq2seq.report.tables import evaluation_table
 

@@ -14,8 +14,8 @@ from moment import SEEDS, SYSTEMS, States
 from PIL import Image
 
 from seq2seq.drawing import map_figure, name_lines, new_figure, render, styles
-from seq2seq.evaluation.lengths import ALL, ENDS, LONG, length_pools
 from seq2seq.evaluation.significance import Interval, Pool, Samples
+from seq2seq.evaluation.translations import ALL, ENDS, LONG, length_pools
 from seq2seq.report.tables import markdown_table
 
 ATTENTION, BASELINE, BLIND = SYSTEMS

@@ -14,9 +14,9 @@ from student import t_interval
 
 from seq2seq.config import EvaluationConfig, flatten
 from seq2seq.errors import UserError
-from seq2seq.evaluation.lengths import ALL, ENDS, LONG, SHORT, length_pools
 from seq2seq.evaluation.scores import bleu, brevity_ratio, chrf, unpenalised_bleu
 from seq2seq.evaluation.significance import Interval, Pool, Samples, half_length
+from seq2seq.evaluation.translations import ALL, ENDS, LONG, SHORT, length_pools
 
 CONFIG = EvaluationConfig()
 """Default settings of ``compare``, so that intervals and buckets are the same."""

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from seq2seq.drawing import FAINT, LINES, Style, draw_line, name_lines, new_figure, render, styles
-from seq2seq.evaluation.lengths import ScoreRow
 from seq2seq.evaluation.significance import Interval, Pool, Samples
+from seq2seq.evaluation.translations import ScoreRow
 from seq2seq.report.figures import label_lengths
 from seq2seq.report.tables import interval_text, markdown_table, signed, with_interval
 

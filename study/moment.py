@@ -27,8 +27,7 @@ from seq2seq.data.text import ParallelText, read_lines
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
 from seq2seq.evaluation.evaluate import draw_maps, score_references
-from seq2seq.evaluation.lengths import reference_losses
-from seq2seq.evaluation.translations import Translations
+from seq2seq.evaluation.translations import Translations, reference_losses
 from seq2seq.record import TrainingRecord
 from seq2seq.training.run_folder import RunFolder
 

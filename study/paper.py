@@ -3,7 +3,7 @@
 from groups import Groups, corpus_bleu
 from layout import page, scored
 
-from seq2seq.evaluation.lengths import ALL
+from seq2seq.evaluation.translations import ALL
 from seq2seq.report.tables import markdown_table
 
 LINES = 3003

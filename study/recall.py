@@ -10,9 +10,9 @@ from layout import draw_samples, gained, page, scored
 from matplotlib.figure import Figure
 
 from seq2seq.drawing import name_lines, new_figure, render, styles
-from seq2seq.evaluation.lengths import ALL, ENDS
 from seq2seq.evaluation.scores import bucket_labels
 from seq2seq.evaluation.significance import Pool
+from seq2seq.evaluation.translations import ALL, ENDS
 from seq2seq.report.tables import markdown_table
 
 SYSTEMS = ("attention-50", "attention-30-matched", "no-attention-50", "no-attention-30-matched")

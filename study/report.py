@@ -40,8 +40,8 @@ from skipped import skipped_page
 
 from seq2seq.config import EvaluationConfig
 from seq2seq.drawing import styles
-from seq2seq.evaluation.lengths import ALL
 from seq2seq.evaluation.significance import Pool, Samples
+from seq2seq.evaluation.translations import ALL
 from seq2seq.files import write_whole
 from seq2seq.report.tables import markdown_table
 

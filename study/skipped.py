@@ -12,8 +12,8 @@ from middle import TEXTS, UNLINKED, Trace, Traced
 from packed import Packed
 
 from seq2seq.drawing import name_lines, new_figure, render, styles
-from seq2seq.evaluation.lengths import ENDS, length_pools
 from seq2seq.evaluation.significance import Interval, Pool, Samples
+from seq2seq.evaluation.translations import ENDS, length_pools
 from seq2seq.report.tables import markdown_table
 
 JUMP, NEAR = 10, 2

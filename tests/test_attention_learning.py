@@ -16,7 +16,7 @@ from seq2seq.config import (
     EncoderConfig,
     ModelConfig,
 )
-from seq2seq.config.model import ATTENTION_KINDS
+from seq2seq.config.settings import ATTENTION_KINDS
 from seq2seq.data.text import read_lines
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
 from seq2seq.decoding.beam_search import beam_search

@@ -4,7 +4,7 @@ from functools import partial
 from xml.etree import ElementTree
 
 from seq2seq import drawing
-from seq2seq.config.model import ATTENTION_KINDS
+from seq2seq.config.settings import ATTENTION_KINDS
 from seq2seq.drawing import ATTENDS, DOES_NOT, map_figure, render, styles
 
 

@@ -15,9 +15,9 @@ from helpers.launching import torchrun
 from helpers.small_checkpoint import save_tiny
 from helpers.small_training import metrics, outcome, weights
 
-from seq2seq import distributed
+from seq2seq import device
 from seq2seq.checkpoint import RNG, read_config
-from seq2seq.distributed import ProcessGroup
+from seq2seq.device import ProcessGroup
 from seq2seq.errors import UserError
 from seq2seq.training.run_folder import RunFolder
 
@@ -118,7 +118,7 @@ def test_gradients_are_summed_where_they_are(monkeypatch):
     used, unused = (torch.nn.Parameter(torch.ones(2, 3)) for _ in range(2))
     used.grad = torch.full((2, 3), 2.0)
     place = used.grad.data_ptr()
-    monkeypatch.setattr(distributed.dist, "all_reduce", lambda tensor: tensor.mul_(3))
+    monkeypatch.setattr(device.dist, "all_reduce", lambda tensor: tensor.mul_(3))
     ProcessGroup(0, 2).sum_gradients([used, unused])
     assert used.grad.data_ptr() == place
     assert used.grad.unique().tolist() == [6]

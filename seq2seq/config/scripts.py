@@ -9,10 +9,16 @@ from annotated_types import MinLen
 from pydantic import AfterValidator, BeforeValidator
 
 from seq2seq.config.checks import Count, Device, Natural, Place, Precision, require_choice, settings
-from seq2seq.config.corpus import Corpus, TokenizationConfig
-from seq2seq.config.evaluation import Beam, DecodingConfig, EvaluationConfig
-from seq2seq.config.model import ATTENTION_KINDS, ModelConfig
-from seq2seq.config.training import TrainingConfig
+from seq2seq.config.settings import (
+    ATTENTION_KINDS,
+    Beam,
+    Corpus,
+    DecodingConfig,
+    EvaluationConfig,
+    ModelConfig,
+    TokenizationConfig,
+    TrainingConfig,
+)
 from seq2seq.errors import UserError
 
 SystemKey = Literal["corpus", "tokenization", "model", "training", "seeds", "label"]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from seq2seq.config import EuroparlCorpus
+from seq2seq.data.corpora import EMPTY, OPEN, TOO_LONG, UNEVEN, recipe_folder, split_text
 from seq2seq.data.download import fetch
-from seq2seq.data.splits import EMPTY, OPEN, TOO_LONG, UNEVEN, recipe_folder, split_text
 from seq2seq.data.text import TextFolder, find_texts, read_pairs, word_count
 from seq2seq.errors import UserError
 from seq2seq.files import file_digest, file_state, write_json

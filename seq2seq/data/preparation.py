@@ -14,10 +14,15 @@ import numpy as np
 from jaxtyping import UInt64
 
 from seq2seq.config import CorpusConfig, TokenizationConfig, TrainConfig
-from seq2seq.config.evaluation import unspaced
-from seq2seq.data.corpora import load_corpus
+from seq2seq.config.settings import unspaced
+from seq2seq.data.corpora import (
+    load_corpus,
+    read_learned,
+    require_sides,
+    source_digests,
+    warn_if_learned,
+)
 from seq2seq.data.encoding import REASONS, EncodedPairs, Split, save_array
-from seq2seq.data.splits import read_learned, require_sides, source_digests, warn_if_learned
 from seq2seq.data.text import SIDES, Corpus, read_lines, warn_once
 from seq2seq.data.tokenization import (
     SentencePieceTokenizer,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from unicodedata import category
 
-from seq2seq.config.evaluation import unspaced
+from seq2seq.config.settings import unspaced
 from seq2seq.errors import UserError
 from seq2seq.files import BLOCK, digest
 

@@ -10,7 +10,7 @@ from unicodedata import category, normalize
 
 import sentencepiece
 
-from seq2seq.config.evaluation import unspaced
+from seq2seq.config.settings import unspaced
 from seq2seq.data.text import word_pattern
 from seq2seq.data.vocabulary import BOS, EOS, PAD, Vocabulary
 from seq2seq.errors import UserError

@@ -1,4 +1,4 @@
-"""Greedy and beam search of many sentences together.
+"""Greedy and beam search of many sentences together, and the scores of known targets.
 
 Shape letters in addition to those of the model: N is the number of sentences that are still
 searched. W is the number of hypotheses per sentence: 1 until a piece is chosen, then at most K,
@@ -7,7 +7,7 @@ the beam. The model reads R = N x W rows; the rows of one sentence are next to e
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -16,7 +16,7 @@ from torch import Tensor
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import BOS, EOS, PAD
 from seq2seq.decoding.ensemble import Ensemble
-from seq2seq.model.fast.choose import choose_operations
+from seq2seq.model.fast.compiled import choose_operations
 from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 
@@ -24,6 +24,8 @@ BANNED = [PAD, BOS]
 """Ids that search never writes."""
 IDLE_SHARE = 0.2
 """Fraction of finished sentences at which a batch drops them: dropping copies all others."""
+CELLS = 2_048
+"""Largest number of target positions, padding included, that forced decoding reads together."""
 
 
 @dataclass(frozen=True)
@@ -199,3 +201,35 @@ def _results(
         if not results[-1]:  # every score is NaN
             results[-1].append(SearchResult([], -torch.inf, -torch.inf, True))
     return results
+
+
+class ForcedDecoding(NamedTuple):
+    """The model's scores of known targets."""
+
+    log_probabilities: Float[Tensor, "N T"]
+    """Log-probability of each piece, in nats; 0 at padding."""
+    weights: Float[Tensor, "N T S"]
+    """Attention weights of the step that scored each piece; 0 in fixed, init_only and none."""
+
+
+@torch.no_grad()
+def forced_decode(
+    model: TranslationModel | Ensemble,
+    source: Int[Tensor, "N S"],
+    lengths: Int[Tensor, "N"],
+    target: Int[Tensor, "N T"],
+) -> ForcedDecoding:
+    """Score known targets, as in training, by a model in evaluation mode.
+
+    ``target`` holds ids without BOS, padded on the right; one without EOS is scored as a prefix.
+    """
+    together = max(1, CELLS // target.shape[1])
+    if len(target) > together:
+        split = (x.split(together) for x in (source, lengths, target))
+        found = [forced_decode(model, *part) for part in zip(*split, strict=True)]
+        return ForcedDecoding(*(torch.cat(of) for of in zip(*found, strict=True)))
+    before = torch.cat([torch.full_like(target[:, :1], BOS), target[:, :-1]], dim=1)
+    readouts, weights = model(source, lengths, before)
+    logits = model.logits(readouts)
+    gained = logits.gather(2, target[:, :, None]).squeeze(2) - logits.logsumexp(dim=2)
+    return ForcedDecoding(gained.masked_fill(target == PAD, 0.0), weights)

@@ -1,22 +1,18 @@
-"""Several models as one, and the scores of known targets.
+"""Several models as one.
 
 Shape letters are those of the model: N sentences, and R rows, the hypotheses of these sentences.
 """
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from seq2seq.data.vocabulary import BOS, PAD
 from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import Step, TranslationModel
-
-CELLS = 2_048
-"""Largest number of target positions, padding included, that forced decoding reads together."""
 
 
 class OfEach(tuple[Any, ...]):
@@ -77,35 +73,3 @@ def _mean_prediction(logits: Sequence[Float[Tensor, "*N V"]]) -> Float[Tensor, "
     """Logits of the models' mean probability."""
     predictions = torch.stack([to_float32(of_model).log_softmax(dim=-1) for of_model in logits])
     return predictions.logsumexp(dim=0) - math.log(len(logits))
-
-
-class ForcedDecoding(NamedTuple):
-    """The model's scores of known targets."""
-
-    log_probabilities: Float[Tensor, "N T"]
-    """Log-probability of each piece, in nats; 0 at padding."""
-    weights: Float[Tensor, "N T S"]
-    """Attention weights of the step that scored each piece; 0 in fixed, init_only and none."""
-
-
-@torch.no_grad()
-def forced_decode(
-    model: TranslationModel | Ensemble,
-    source: Int[Tensor, "N S"],
-    lengths: Int[Tensor, "N"],
-    target: Int[Tensor, "N T"],
-) -> ForcedDecoding:
-    """Score known targets, as in training, by a model in evaluation mode.
-
-    ``target`` holds ids without BOS, padded on the right; one without EOS is scored as a prefix.
-    """
-    together = max(1, CELLS // target.shape[1])
-    if len(target) > together:
-        split = (x.split(together) for x in (source, lengths, target))
-        found = [forced_decode(model, *part) for part in zip(*split, strict=True)]
-        return ForcedDecoding(*(torch.cat(of) for of in zip(*found, strict=True)))
-    before = torch.cat([torch.full_like(target[:, :1], BOS), target[:, :-1]], dim=1)
-    readouts, weights = model(source, lengths, before)
-    logits = model.logits(readouts)
-    gained = logits.gather(2, target[:, :, None]).squeeze(2) - logits.logsumexp(dim=2)
-    return ForcedDecoding(gained.masked_fill(target == PAD, 0.0), weights)

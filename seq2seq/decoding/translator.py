@@ -22,11 +22,10 @@ from seq2seq.config import DecodingConfig, check
 from seq2seq.data.text import SIDES
 from seq2seq.data.tokenization import WORD_START, TextCodec
 from seq2seq.data.vocabulary import EOS, PAD, SPECIALS, UNK
-from seq2seq.decoding.beam_search import beam_search
-from seq2seq.decoding.ensemble import Ensemble, forced_decode
+from seq2seq.decoding.beam_search import beam_search, forced_decode
+from seq2seq.decoding.ensemble import Ensemble
 from seq2seq.decoding.hypothesis import Hypothesis
-from seq2seq.device import choose_device, choose_precision, mixed_precision
-from seq2seq.distributed import SINGLE, ProcessGroup
+from seq2seq.device import SINGLE, ProcessGroup, choose_device, choose_precision, mixed_precision
 from seq2seq.errors import UserError
 from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel

@@ -14,11 +14,9 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from seq2seq.config import EvaluationConfig, flatten, require_choice
-from seq2seq.config.evaluation import UNSPACED, unspaced
+from seq2seq.config.settings import UNSPACED, unspaced
 from seq2seq.errors import UserError
-from seq2seq.evaluation import lengths
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.lengths import ENDS, ScoreRow
 from seq2seq.evaluation.scores import signatures, source_lengths
 from seq2seq.evaluation.significance import (
     DifferenceInDifferences,
@@ -30,7 +28,14 @@ from seq2seq.evaluation.significance import (
     difference_in_differences,
     half_length,
 )
-from seq2seq.evaluation.translations import Counts
+from seq2seq.evaluation.translations import (
+    ENDS,
+    Counts,
+    ScoreRow,
+    bleu_samples,
+    length_pools,
+    score_rows,
+)
 from seq2seq.record import WHEREABOUTS, EvaluationRecord
 
 NOT_COMPARED = {"name", "baseline", "system", "seed", "data", "output", "evaluation"}
@@ -160,7 +165,7 @@ def compare_systems(
         (baseline,) = planned
     names, against = arrange(list(groups), baseline, baselines or {})
     words = source_lengths(evaluations[0].texts.sources, config.unit)
-    pools = lengths.length_pools(words, config)
+    pools = length_pools(words, config)
     systems = {name: _score_system(name, groups[name], pools, words) for name in names}
     for key in ("corpus", "test_set", "search"):
         values = {getattr(evaluation.record, key) for evaluation in models}
@@ -253,8 +258,8 @@ def _score_system(
     name: str, group: list[Evaluation], pools: Mapping[str, Pool], words: Int[np.ndarray, "N"]
 ) -> System:
     counts = np.stack([evaluation.counts.bleu for evaluation in group])
-    samples = lengths.bleu_samples(counts, pools)
-    rows = lengths.score_rows([(one.texts, one.counts) for one in group], pools, samples)
+    samples = bleu_samples(counts, pools)
+    rows = score_rows([(one.texts, one.counts) for one in group], pools, samples)
     enough = [row.words for row in rows[:-1] if not row.few]
     half = None
     if len(enough) > 1:

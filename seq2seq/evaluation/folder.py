@@ -23,9 +23,8 @@ from jaxtyping import Int
 from seq2seq.config import DecodingConfig, EvaluationConfig, check
 from seq2seq.data.text import decode_lines
 from seq2seq.errors import UserError
-from seq2seq.evaluation.lengths import ScoreRow, length_pools, score_rows
 from seq2seq.evaluation.scores import METRICS, source_lengths
-from seq2seq.evaluation.translations import Counts, Translations
+from seq2seq.evaluation.translations import Counts, ScoreRow, Translations, length_pools, score_rows
 from seq2seq.files import file_digest, parse_object, write_json, write_whole
 from seq2seq.record import EvaluationRecord
 
@@ -59,7 +58,7 @@ class Evaluation:
 
     @cached_property
     def rows(self) -> list[ScoreRow]:
-        """Scores of each pool except those of ``lengths.ENDS``, without intervals."""
+        """Scores of each pool except those of ``translations.ENDS``, without intervals."""
         words = source_lengths(self.texts.sources, self.settings.unit)
         return score_rows([(self.texts, self.counts)], length_pools(words, self.settings))
 

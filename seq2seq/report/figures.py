@@ -22,9 +22,8 @@ from seq2seq.drawing import (
 )
 from seq2seq.evaluation.comparison import Comparison, System
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.scores import bleu, bleu_counts
-from seq2seq.evaluation.translations import AttentionMap
+from seq2seq.evaluation.translations import FEW, AttentionMap, ScoreRow
 from seq2seq.report.tables import conclusion, title
 from seq2seq.report.training_runs import TrainingRun
 

@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 
 from seq2seq.checkpoint import MANIFEST, MODEL, find_checkpoint, read_config, verify
 from seq2seq.config import DecodingConfig, EvaluationConfig, TrainConfig
-from seq2seq.config.evaluation import unspaced
+from seq2seq.config.settings import unspaced
 from seq2seq.data.text import SIDES
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.drawing import DARK, styles

@@ -17,8 +17,8 @@ from jinja2 import Environment, StrictUndefined
 import seq2seq
 from seq2seq.drawing import DARK, render, styles
 from seq2seq.evaluation.comparison import Comparison
-from seq2seq.evaluation.lengths import lines_by_length
 from seq2seq.evaluation.scores import sentence_bleu, source_lengths
+from seq2seq.evaluation.translations import lines_by_length
 from seq2seq.report.figures import length_figure
 from seq2seq.report.tables import Table, conclusion, heading, score_text, with_interval
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from seq2seq.evaluation.comparison import Comparison, Gap, compare_systems
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.evaluation.lengths import FEW, ScoreRow
 from seq2seq.evaluation.scores import METRICS
 from seq2seq.evaluation.significance import TIE, Interval, PairedComparison
+from seq2seq.evaluation.translations import FEW, ScoreRow
 
 DAGGER = "†"
 """Mark of a result on fewer than 100 sentences."""

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from seq2seq.evaluation.comparison import Comparison
-from seq2seq.evaluation.lengths import FEW
+from seq2seq.evaluation.translations import FEW
 from seq2seq.invocation import command_of
 from seq2seq.report.tables import (
     DAGGER,

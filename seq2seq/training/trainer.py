@@ -22,21 +22,23 @@ from seq2seq.checkpoint import (
     save_checkpoint,
 )
 from seq2seq.config import TrainConfig, flatten
-from seq2seq.data import encoding, splits
+from seq2seq.data import corpora, encoding
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.preparation import PreparedData, advise, left_out, prepare
 from seq2seq.device import (
+    SINGLE,
+    ProcessGroup,
     choose_device,
     choose_precision,
     deterministic,
     keep_freed_memory,
+    process_group,
     return_free_memory,
 )
-from seq2seq.distributed import SINGLE, ProcessGroup, process_group
 from seq2seq.errors import UserError
 from seq2seq.interruption import Interrupted, Interruption
 from seq2seq.model.fast import describe
-from seq2seq.model.fast.choose import choose_operations
+from seq2seq.model.fast.compiled import choose_operations
 from seq2seq.model.translation import TranslationModel
 from seq2seq.record import Progress, TrainingRecord, earlier_commits, environment_record
 from seq2seq.training.graphs import GradientStep
@@ -349,7 +351,7 @@ class Trainer:
         if self.group.is_first:
             self.folder.write_config()
             self.folder.restore_best()
-            encoding.save_array(self.folder.path / splits.LEARNED, self.data.learned)
+            encoding.save_array(self.folder.path / corpora.LEARNED, self.data.learned)
         log.info(
             f"{self.config.system}: {self.record.parameters['total']:,} parameters, "
             f"{len(self.data.train):,} training pairs (left out: {left_out(self.data, 'train')}), "

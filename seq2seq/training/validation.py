@@ -14,8 +14,7 @@ from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.preparation import PreparedData
 from seq2seq.data.text import read_lines
 from seq2seq.decoding.translator import Translator
-from seq2seq.device import mixed_precision
-from seq2seq.distributed import SINGLE, ProcessGroup
+from seq2seq.device import SINGLE, ProcessGroup, mixed_precision
 from seq2seq.evaluation.scores import bleu, bleu_counts, bucket_members, perplexity, source_lengths
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.loss import batch_loss

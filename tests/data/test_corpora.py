@@ -18,9 +18,8 @@ from helpers.samples import SMALL, aligned, joined, put
 
 from seq2seq.config import EuroparlCorpus, FilesCorpus, GrammarCorpus, Multi30kCorpus
 from seq2seq.data import grammar, multi30k
-from seq2seq.data.corpora import load_corpus, load_test_sets
+from seq2seq.data.corpora import load_corpus, load_test_sets, source_digest
 from seq2seq.data.europarl import NAME
-from seq2seq.data.splits import source_digest
 from seq2seq.errors import UserError
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from seq2seq.config import FilesCorpus, TokenizationConfig
 from seq2seq.data import encoding, preparation
+from seq2seq.data.corpora import source_digest
 from seq2seq.data.preparation import prepare
-from seq2seq.data.splits import source_digest
 from seq2seq.data.vocabulary import EOS
 
 ENGLISH = ["a man runs", "a dog runs .", "the man 's dog", "</s> is no <unk>", "a\u00a0b c"] * 4

@@ -8,7 +8,7 @@ from helpers.samples import joined, put
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seq2seq.data.splits import EMPTY, OPEN, WAYS, source_digest, split_text
+from seq2seq.data.corpora import EMPTY, OPEN, WAYS, source_digest, split_text
 from seq2seq.data.text import read_pairs
 from seq2seq.errors import UserError
 

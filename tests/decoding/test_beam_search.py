@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from seq2seq.config import DecodingConfig
 from seq2seq.data.vocabulary import EOS, PAD, UNK
-from seq2seq.decoding.beam_search import beam_search
-from seq2seq.decoding.ensemble import Ensemble, forced_decode
+from seq2seq.decoding.beam_search import beam_search, forced_decode
+from seq2seq.decoding.ensemble import Ensemble
 
 PIECES = [UNK, 4, 5, EOS]
 SENTENCES = [[5, EOS], [EOS], [4, 5, 5, EOS], [5, 4, EOS], [4, EOS], [4, 4, 1, EOS], [1, 5, EOS]]

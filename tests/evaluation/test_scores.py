@@ -12,14 +12,6 @@ from hypothesis import strategies as st
 from sacrebleu.significance import PairedTest
 
 from seq2seq.config import EvaluationConfig
-from seq2seq.evaluation.lengths import (
-    ENDS,
-    ScoreRow,
-    bleu_samples,
-    length_pools,
-    lines_by_length,
-    score_rows,
-)
 from seq2seq.evaluation.scores import bleu, bleu_counts, source_lengths
 from seq2seq.evaluation.significance import (
     Interval,
@@ -29,7 +21,17 @@ from seq2seq.evaluation.significance import (
     difference_in_differences,
     half_length,
 )
-from seq2seq.evaluation.translations import Counts, ReferenceScores, Translations
+from seq2seq.evaluation.translations import (
+    ENDS,
+    Counts,
+    ReferenceScores,
+    ScoreRow,
+    Translations,
+    bleu_samples,
+    length_pools,
+    lines_by_length,
+    score_rows,
+)
 
 SETTINGS = EvaluationConfig(bootstrap=300)
 BUCKETS = {"1-10": range(11), "11-20": range(11, 21), "21+": range(21, 100), "all": range(100)}

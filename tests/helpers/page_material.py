@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from helpers.synthetic_translations import evaluated, translated
 from seq2seq.config import CompareConfig, EvaluationConfig
 from seq2seq.evaluation.comparison import Comparison
-from seq2seq.evaluation.lengths import lines_by_length
-from seq2seq.evaluation.translations import AttentionMap, ReferenceScores
+from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, lines_by_length
 from seq2seq.report import compare, page
 
 SETTINGS = EvaluationConfig(bootstrap=100)

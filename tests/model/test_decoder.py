@@ -6,7 +6,7 @@ from helpers.decoder_loops import slow_decoder
 from helpers.small_model import LENGTHS, SOURCE, SOURCES, TARGET, build, enlarge
 from torch.autograd.graph import saved_tensors_hooks
 
-from seq2seq.config.model import ATTENTION_KINDS
+from seq2seq.config.settings import ATTENTION_KINDS
 
 KINDS = pytest.mark.parametrize("kind", ATTENTION_KINDS)
 LUONG = {"order": "luong"}

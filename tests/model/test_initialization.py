@@ -5,8 +5,7 @@ import torch
 
 from seq2seq.config import AttentionConfig, DecoderConfig, EncoderConfig, ModelConfig
 from seq2seq.data.vocabulary import PAD
-from seq2seq.model.initialization import initialize
-from seq2seq.model.translation import TranslationModel
+from seq2seq.model.translation import TranslationModel, initialize
 
 E, H, D, A = 64, 96, 128, 640
 """Widths of embedding, reader, decoder and alignment model."""

@@ -15,7 +15,7 @@ from sacrebleu.metrics import BLEU
 from student import t_quantile
 
 from seq2seq.errors import UserError
-from seq2seq.evaluation.lengths import ALL, LONG, length_pools
+from seq2seq.evaluation.translations import ALL, LONG, length_pools
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PUBLISHED = DOCS / "results" / "study"

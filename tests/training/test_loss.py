@@ -8,7 +8,7 @@ from helpers.small_model import build
 from helpers.small_training import random_batch
 from torch.nn import functional
 
-from seq2seq.config.model import ATTENTION_KINDS
+from seq2seq.config.settings import ATTENTION_KINDS
 from seq2seq.data.vocabulary import PAD
 from seq2seq.model.fast.loss import output_loss
 from seq2seq.training.loss import batch_loss

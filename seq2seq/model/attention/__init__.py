@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2seq.config import AttentionConfig
-from seq2seq.config.model import ATTENTION_KINDS
+from seq2seq.config.settings import ATTENTION_KINDS
 from seq2seq.model.encoder import Attended, Source
 
 Query = Float[Tensor, "N W H"]

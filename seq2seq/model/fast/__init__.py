@@ -18,7 +18,7 @@ from seq2seq.model.attention.controls import ConstantContext
 from seq2seq.model.attention.dot_product import DotAttention
 from seq2seq.model.decoder import BahdanauDecoder, Decoder, DecoderState, LuongDecoder
 from seq2seq.model.encoder import Source
-from seq2seq.model.fast.choose import choose_operations
+from seq2seq.model.fast.compiled import choose_operations
 from seq2seq.model.fast.scan import attention_scan, lstm_scan
 from seq2seq.model.layers import lstm_cell, to_float32
 

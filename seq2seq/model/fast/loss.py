@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from seq2seq.model.fast.choose import choose_operations
+from seq2seq.model.fast.compiled import choose_operations
 from seq2seq.model.layers import matmul_dtype
 
 CHUNK_CELLS, GPU_CHUNK_CELLS = 1 << 23, 1 << 27

@@ -36,7 +36,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from seq2seq.model.encoder import Source
-from seq2seq.model.fast.choose import choose_operations
+from seq2seq.model.fast.compiled import choose_operations
 from seq2seq.model.fast.operations import PLAIN
 from seq2seq.model.layers import matmul_dtype
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from seq2seq.model.fast import choose, cpp
-from seq2seq.model.fast.choose import choose_operations, compiled_operations
-from seq2seq.model.fast.cpp import CppOperations
+from seq2seq.model.fast import compiled
+from seq2seq.model.fast.compiled import CppOperations, choose_operations, compiled_operations
 from seq2seq.model.fast.operations import PLAIN
 
 CPU = torch.device("cpu")
@@ -25,7 +24,7 @@ def compiler(tmp_path, monkeypatch):
     """On a machine that has built nothing yet: sets its compiler, which first runs some shell."""
     source = tmp_path / "small.cpp"
     source.write_text('extern "C" int answer() { return 42; }\n', encoding="utf-8")
-    monkeypatch.setattr(cpp, "SOURCE", source)
+    monkeypatch.setattr(compiled, "SOURCE", source)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     script = tmp_path / "compiler"
     script.touch(mode=0o755)
@@ -61,7 +60,7 @@ def test_built_once_for_each_source_and_two_may_build_at_once(compiler, tmp_path
     assert CppOperations().library.answer() == 42
     assert (tmp_path / "calls").read_text(encoding="utf-8").count("-shared") == 2
     assert len(list((tmp_path / "cache" / "seq2seq").iterdir())) == 1
-    cpp.SOURCE.write_text('extern "C" int answer() { return 43; }\n', encoding="utf-8")
+    compiled.SOURCE.write_text('extern "C" int answer() { return 43; }\n', encoding="utf-8")
     assert CppOperations().library.answer() == 43
 
 
@@ -71,7 +70,7 @@ def test_the_compiled_are_chosen_for_float32_alone(monkeypatch):
     assert choose_operations(CPU, torch.float64, torch.float64) is PLAIN
     assert choose_operations(CPU, torch.bfloat16, torch.float64) is PLAIN
     assert choose_operations(CPU, torch.float16) is PLAIN
-    monkeypatch.setattr(choose, "compiled_operations", lambda _: None)  # as where none can be built
+    monkeypatch.setattr(compiled, "compiled_operations", lambda _: None)  # none can be built
     assert choose_operations(CPU, torch.float32) is PLAIN
 
 

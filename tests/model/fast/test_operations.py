@@ -12,8 +12,7 @@ from helpers.kernel_arrays import LARGE, ODD, arguments, assert_same, in_float64
 from torch.nn import functional
 
 from seq2seq.data.vocabulary import PAD
-from seq2seq.model.fast.choose import compiled_operations
-from seq2seq.model.fast.cpp import CppOperations
+from seq2seq.model.fast.compiled import CppOperations, compiled_operations
 from seq2seq.model.fast.operations import PLAIN
 
 pytestmark = pytest.mark.filterwarnings(  # of NumPy, in which Triton's interpreter computes

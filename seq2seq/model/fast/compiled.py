@@ -1,7 +1,9 @@
-"""The operations in C++ (operations.cpp), built once per machine with the compiler found there."""
+"""Operations of a device: in C++ (operations.cpp), built once per machine, Triton, or PyTorch."""
 
 import ctypes
+import functools
 import hashlib
+import logging
 import os
 import shlex
 import subprocess
@@ -12,12 +14,38 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seq2seq.model.fast.operations import Operations
+from seq2seq.model.fast.operations import PLAIN, Operations
 
+log = logging.getLogger(__name__)
 SOURCE = Path(__file__).with_name("operations.cpp")
 # No -ffast-math: it would break infinities. The library is linked without an OpenMP runtime, and
 # uses PyTorch's, which is already loaded: two thread pools would compete for the cores.
 FLAGS = "-std=c++17 -O3 -march=native -fopenmp -fno-math-errno -fno-trapping-math -fPIC"
+
+
+def choose_operations(
+    device: torch.device, narrow: torch.dtype, wide: torch.dtype = torch.float32
+) -> Operations:
+    """Fastest operations on ``device`` for narrow and wide arrays of these types."""
+    known = wide == torch.float32 and narrow in (torch.float32, torch.bfloat16)
+    return (compiled_operations(device.type) if known else None) or PLAIN
+
+
+@functools.cache
+def compiled_operations(device: str) -> Operations | None:
+    """Operations in C++ or Triton; None, with a log line, if they cannot be built."""
+    try:
+        if device == "cpu":
+            return CppOperations()
+        if device == "cuda":
+            from seq2seq.model.fast.gpu import TritonOperations
+
+            return TritonOperations()
+    except Exception as error:  # of many types: no compiler, no Triton, an old GPU, a full disk
+        reason = getattr(error, "stderr", None) or str(error) or type(error).__name__
+        reason = reason.strip().partition("\n")[0]
+        log.info("Compiled operations are unavailable, so plain PyTorch is used: %s", reason)
+    return None
 
 
 class CppOperations(Operations):
