@@ -15,13 +15,7 @@ from jaxtyping import UInt64
 
 from seq2seq.config import CorpusConfig, TokenizationConfig, TrainConfig
 from seq2seq.config.settings import unspaced
-from seq2seq.data.corpora import (
-    load_corpus,
-    read_learned,
-    require_sides,
-    source_digests,
-    warn_if_learned,
-)
+from seq2seq.data import corpora
 from seq2seq.data.encoding import REASONS, EncodedPairs, Split, save_array
 from seq2seq.data.text import SIDES, Corpus, read_lines, warn_once
 from seq2seq.data.tokenization import (
@@ -69,11 +63,11 @@ def prepare(
 
     ``codecs`` is a folder with the tokenizers and vocabularies to use; None to learn them.
     """
-    text = load_corpus(corpus, data)
+    text = corpora.load_corpus(corpus, data)
     languages = corpus.source, corpus.target
     if any(map(unspaced, languages)) and tokenization.kind != SentencePieceTokenizer.kind:
         warn_once("Text of a language without spaces needs tokenization=sentencepiece.")
-    require_sides(text)
+    corpora.require_sides(text)
     hashes = text.hashes()
     recipe = {  # exactly the inputs that decide the content of the folder
         "format": FORMAT,
@@ -90,9 +84,9 @@ def prepare(
     make_folder(directory, lambda folder: _fill(folder, text, corpus, tokenization, codecs, recipe))
     learned = np.load(directory / "train.learned.npy", mmap_mode="r")
     if codecs is not None:  # of this run, or of the run whose weights it starts from
-        learned = np.union1d(learned, read_learned(codecs.parent.parent))
+        learned = np.union1d(learned, corpora.read_learned(codecs.parent.parent))
     for name, split in {"valid": text.valid, **text.tests}.items():
-        warn_if_learned(name, read_lines(split.source), learned)
+        corpora.warn_if_learned(name, read_lines(split.source), learned)
     return PreparedData(
         directory=directory,
         corpus=text,
@@ -133,7 +127,7 @@ def _fill(
             codec.save(folder, name)
         save_array(folder / f"{split.name}.lines.npy", lines)
         if split is train:
-            learned = source_digests(read_lines(text.train.source))[lines - 1]
+            learned = corpora.source_digests(read_lines(text.train.source))[lines - 1]
             save_array(folder / "train.learned.npy", np.unique(learned))
     write_json(folder / "manifest.json", {**recipe, "skipped": skipped})
 

@@ -88,9 +88,7 @@ class Trainer:
         self, config: TrainConfig, data: PreparedData, group: ProcessGroup = SINGLE
     ) -> None:
         training = config.training
-        group.require_equal(
-            {**identity(asdict(config)), "training": asdict(training), **data.hashes}
-        )
+        group.require_equal(identity(asdict(config)) | {"training": asdict(training)} | data.hashes)
         self.config, self.data, self.group = config, data, group
         self.folder = RunFolder(config)
         device = self.device = choose_device(training.device)
