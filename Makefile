@@ -67,7 +67,7 @@ test-all: $(DEV) ## Run all tests, those of a new edition included
 test: $(DEV) ## Run the tests that each change must pass
 	$(PYTEST) -m 'not edition'
 
-test-fast: $(DEV) ## Run the tests that take seconds
+test-fast: $(DEV) ## Run the tests that take less than a second
 	$(PYTEST) -m 'not edition and not slow'
 
 lint: $(DEV) ## Check style, formatting and types

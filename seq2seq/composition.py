@@ -133,7 +133,7 @@ def read_settings(name: str, words: Iterable[str]) -> tuple[Any, dict[str, Any],
     chosen = {key: value for key, value in typed.items() if key in choices}
     for group, choice in chosen.items():
         schema.require_choice(group, choice, choices[group])
-    with hydra.initialize(version_base="1.3", config_path=None):
+    with hydra.initialize_config_dir(str(HERE), version_base="1.3"):  # all files are in the store
         composed = hydra.compose(name, [f"{key}={value}" for key, value in chosen.items()])
     usual = defaults(schema.ReproduceConfig if "systems" in composed else SETTINGS[name])
     if "corpus" in composed:

@@ -23,6 +23,7 @@ def test_settings_with_pythons_values_are_those_of_a_command_line():
     assert _run("train", lambda config: config, words, groups) == compose_config("train", typed)
 
 
+@pytest.mark.slow
 def test_train_reproduce_and_evaluate_return_what_they_wrote(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     draw_nothing(monkeypatch)

@@ -38,7 +38,7 @@ TASKS = {
 """What each kind is asked to learn, and in which decoder."""
 CONTROLS = {"uniform": "copy", "fixed": "reverse", "init_only": "reverse"}
 POOLED = ("slots", "linear", "elu", "delta")
-RELATED = ("additive", "dot", "general", "scaled_dot", "linear")
+RELATED = ("additive", "coverage", "dot", "general", "scaled_dot", "linear")
 """Kinds that are trained for an edition alone: another kind or the last test has their code."""
 
 

@@ -58,6 +58,7 @@ def test_everything_comes_back(tmp_path, tie):
 
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)
+@pytest.mark.slow
 def test_three_updates_saved_and_three_more_are_six(tmp_path, kind):
     straight = small()
     optimizer = OPTIMIZERS[kind](straight.model.parameters())

@@ -26,6 +26,7 @@ CONTROLS = [STUDY, "experiment=controls", "seeds=[1]"]
 
 
 @pytest.mark.parametrize("script", SETTINGS)
+@pytest.mark.slow
 def test_help_shows_examples_that_compose_and_what_the_script_reads(script):
     often, everything = (help_page(script, [], more) for more in (False, True))
     examples = re.findall(rf"^  .* {script} (.*=[^<\n]*)", often, re.MULTILINE)
@@ -70,6 +71,7 @@ TEXTS = {text: text for text in ("2024_11", "1.10", "TRUE", "no", "my file, part
 TEXTS |= {"'in quotes'": "in quotes", "'~/a'": "/home/me/a", r"\${x}": "${x}"}
 
 
+@pytest.mark.slow
 def test_texts_their_lists_and_groups_are_taken_as_they_are_written(monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     for given, meant in TEXTS.items():
@@ -136,6 +138,7 @@ import seq2seq.drawing  # although a notebook has named a backend that is not he
 """
 
 
+@pytest.mark.slow
 def test_imports_are_cheap_and_help_and_refusals_come_without_torch(tmp_path):
     fresh = [sys.executable, "-c", FRESH]
     environment = {**PATHS, "MPLBACKEND": "nothing"}

@@ -22,6 +22,7 @@ CHOICES |= {f"corpus={kind}" for kind in schema.CORPORA}
 
 
 @pytest.mark.parametrize("choice", sorted(CHOICES))
+@pytest.mark.slow
 def test_each_choice_of_each_group_composes(choice):
     group, _, name = choice.partition("=")
     if group == "decoding":
@@ -32,6 +33,7 @@ def test_each_choice_of_each_group_composes(choice):
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
+@pytest.mark.slow
 def test_each_experiment_composes_and_says_how_it_is_run(experiment):
     assert runs(f"experiment={experiment}")
     text = EXPERIMENTS[experiment].read_text()
@@ -39,6 +41,7 @@ def test_each_experiment_composes_and_says_how_it_is_run(experiment):
     assert f"experiment={experiment}" in text or experiment == "quickstart"
 
 
+@pytest.mark.slow
 def test_every_kind_of_attention_is_in_an_experiment():
     found = [runs(f"experiment={name}") for name in ("attention_kinds", "width", "longer")]
     kinds = {system.model.attention.kind for systems in found for system in systems.values()}

@@ -148,6 +148,7 @@ print(before - resident())
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the settings are glibc's")
+@pytest.mark.slow
 def test_freed_memory_is_kept_and_holes_are_returned():
     usual, kept, holes = map(int, subprocess.check_output([sys.executable, "-c", MEMORY]).split())
     assert kept < usual / 10

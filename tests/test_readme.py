@@ -42,6 +42,7 @@ def test_the_pages_have_commands_of_every_script():
 
 
 @pytest.mark.parametrize("line", [line for line in COMMANDS if line not in RUN])
+@pytest.mark.slow
 def test_every_command_that_is_not_run_composes(line):
     if target := re.match(r"make ([\w-]+)", line):
         assert re.search(rf"^{target[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -59,6 +60,7 @@ def test_a_shell_that_expands_brackets_finds_none_outside_quotes():
     assert [line for line in bare if re.search(r"[][{}*]", line)] == []
 
 
+@pytest.mark.slow
 def test_the_study_is_made_by_commands_that_compose():
     words = ["make", "-n", "study", "TEXT=corpus.directory=europarl"]
     made = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout

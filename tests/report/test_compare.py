@@ -87,6 +87,7 @@ def test_each_figure_is_a_file_and_no_name_is_markup(report):
         assert text.count("</title>") == (name == "page.html")
 
 
+@pytest.mark.slow
 def test_earlier_files_go_and_the_order_of_folders_changes_no_byte(report, pair, tmp_path):
     again, root = shutil.copytree(report[0], tmp_path / "again"), pair[0].parent
     (again / "attention-mine.png").write_text("the user's own")

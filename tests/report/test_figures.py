@@ -5,6 +5,7 @@ from functools import partial
 
 import matplotlib
 import numpy as np
+import pytest
 import sacrebleu
 from helpers.synthetic_translations import evaluated, translated
 from matplotlib.collections import LineCollection, PolyCollection
@@ -17,6 +18,7 @@ from seq2seq.report.figures import LONGEST, choose_maps, length_figure
 from seq2seq.report.training_runs import TrainingRun, Validation
 
 
+@pytest.mark.slow
 def test_neither_time_nor_a_users_matplotlib_style_changes_a_byte(comparison):
     plain = render(partial(length_figure, comparison), forms=["svg", "pdf"])
     with matplotlib.rc_context({"lines.linewidth": 9, "axes.facecolor": "red", "font.size": 30}):

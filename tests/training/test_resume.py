@@ -44,6 +44,7 @@ CASES = [  # of stops: place and signal, or at smaller limits; without a signal,
 
 
 @pytest.mark.parametrize(("schedule", "settings", "stops"), CASES)
+@pytest.mark.slow
 def test_stopped_anywhere_and_continued(folder, monkeypatch, schedule, settings, stops):
     """No BLEU is better than that at the end after update 7, between two validations."""
     validate = Trainer._validate
