@@ -5,7 +5,6 @@ BIN := $(VENV)/bin
 TORCH := $(VENV)/installed-torch
 STAMP := $(VENV)/installed
 DEV := $(VENV)/installed-dev
-DOCS := $(VENV)/installed-docs
 # With --no-compile, modules are compiled when they are first imported: the installation is smaller
 # and faster. The empty variable allows this, even if the environment forbids it.
 export PYTHONDONTWRITEBYTECODE :=
@@ -57,9 +56,9 @@ study: $(STAMP) ## Train the study again (37 hours of one core) and write its pa
 	  $(GRAMMAR)/*/seed-1/evaluations/test-cram-greedy* outputs/middle/*/seed-1/evaluations/test-*beam5
 	$(BIN)/python study/report.py
 
-docs: $(DOCS) ## Build the pages of docs/ into site/, and check their links
+docs: $(DEV) ## Write docs/settings.md, the list of all settings, and check the links of all pages
 	$(BIN)/python docs/make_settings.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python -m pytest -q tests/test_readme.py -k link
 
 test-all: $(DEV) ## Run all tests, those of a new edition included
 	$(PYTEST)
@@ -80,7 +79,7 @@ format: $(DEV) ## Fix what the style checks can fix
 	$(BIN)/ruff format .
 
 clean: ## Remove the virtual environment and caches; keeps data/ and outputs/
-	rm -rf $(VENV) site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # Stamped with files, so that a second call does not reinstall.
 $(TORCH): pyproject.toml constraints.txt
@@ -95,7 +94,3 @@ $(STAMP): $(TORCH)
 $(DEV): $(TORCH)
 	$(PIP) -e '.[dev]'
 	touch $(STAMP) $(DEV)
-
-$(DOCS): $(TORCH)
-	$(PIP) -e '.[docs]'
-	touch $(STAMP) $(DOCS)

@@ -38,7 +38,7 @@ def survives(copy: Path, path: Path, old: str, new: str, tests: list[str]) -> bo
 def main(names: list[str]) -> None:
     rooms = OmegaConf.to_container(OmegaConf.load(ROOT / "tests" / "mutations.yaml"))
     with tempfile.TemporaryDirectory() as folder:
-        copy, left = Path(folder, "copy"), shutil.ignore_patterns(".*", "outputs", "site")
+        copy, left = Path(folder, "copy"), shutil.ignore_patterns(".*", "outputs")
         shutil.copytree(ROOT, copy, ignore=left)
         for name in names or rooms:
             tests = rooms[name]["tests"].split()

@@ -4,11 +4,12 @@ import os
 import re
 import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
 from helpers.commands import TOY, command, draw_nothing, run
 from helpers.composing import compose_config
-from helpers.pages import BLOCK, BLOCKS, COMMANDS, PAGES, ROOT, SCRIPT
+from helpers.pages import BLOCK, BLOCKS, COMMANDS, DOCS, PAGES, ROOT, SCRIPT
 from helpers.reversal import write_reversal_corpus
 from helpers.small_checkpoint import save
 
@@ -20,6 +21,7 @@ SHORT = dict.fromkeys(
     for line in block.replace("\\\n", "").splitlines()
 )
 RUN = [line for line in SHORT if line.startswith(("python scripts", "cat"))]
+LINK = re.compile(r"(?:\]\(|<img src=\")(?!\w+:)([^)#\"\s]*)#?([^)\"\s]*)[)\"]")
 SIZES = [*TOY, "corpus.test_per_bucket=1", "training.max_updates=2"]
 
 
@@ -111,8 +113,23 @@ def test_every_python_example_runs(page, tmp_path, monkeypatch, capsys):
             assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "data/README.md"])
-def test_every_link_of_a_page_outside_docs_leads_somewhere(page):
-    """Those of docs/ are checked by ``make docs``."""
-    for target in re.findall(r"\]\((?!http)([^)#]+)", PAGES[ROOT / page]):
-        assert ((ROOT / page).parent / target).exists(), target
+def anchors(page: Path) -> set[str]:
+    """Return those that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", BLOCK.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+
+
+def test_every_link_leads_to_a_file_and_a_heading():
+    text = {*PAGES, ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.ipynb")}
+    dead = []
+    for page in [*text, *(ROOT / "docs" / "results").rglob("*.md")]:
+        for target, anchor in LINK.findall(page.read_text()):
+            found = page.parent / target if target else page
+            if not found.exists() or (anchor and anchor not in anchors(found)):
+                dead.append(f"{page.relative_to(ROOT)}: {target}#{anchor}")
+    assert dead == []
+
+
+def test_the_first_page_links_every_other():
+    linked = {target for target, _ in LINK.findall(PAGES[ROOT / "docs" / "index.md"])}
+    assert {page.name for page in DOCS} - linked == {"index.md"}

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-NAVIGATION = re.findall(r"[\w-]+\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
-DOCS = [ROOT / "docs" / name for name in NAVIGATION if name != "settings.md"]  # make docs writes it
+WRITTEN = ROOT / "docs" / "settings.md"  # by make docs
+DOCS = sorted({*(ROOT / "docs").glob("*.md")} - {WRITTEN})
 PAGES = {
     page: page.read_text(encoding="utf-8")
     for page in [ROOT / "README.md", *DOCS, ROOT / "data" / "README.md", ROOT / "CONTRIBUTING.md"]
