@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if "OMP_WAIT_POLICY" not in os.environ:
     # GNU OpenMP reads this when PyTorch is imported. By default, threads wait for one another in
-    # long loops, also for one whose core another program uses (docs/performance.md).
+    # long loops, also for one whose core another program uses (docs/speed.md).
     os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 from seq2seq.errors import UserError
