@@ -42,7 +42,6 @@ class Comparison(NamedTuple):
 
     config: DictConfig
     toolkits: dict[str, Toolkit]
-    precisions: list[str]
     text: PeerText
     work: Path
 
@@ -70,15 +69,14 @@ def benchmark_peers(config: DictConfig) -> Path:
     pythons = {OURS: sys.executable, "eole": config.peers_python or sys.executable}
     toolkits = {name: Toolkit(name, Path(pythons[name]).absolute()) for name in PROGRAMS}
     versions = [toolkit.version() for toolkit in toolkits.values()]
-    # Where bf16 is emulated, it slows every program.
-    fast = choose_precision("auto", device) == torch.bfloat16
-    precisions = [name for name in config.precisions if name == "fp32" or fast]
+    if choose_precision("auto", device) == torch.float32:
+        config.precisions = ["fp32"]  # where bf16 is emulated, it slows every program
     path = Path(config.output).resolve() / f"peers-{config.measure}"
     corpus = check("corpus", OmegaConf.to_container(config.corpus), Corpus)
     text = write_text(
         load_corpus(corpus, Path(config.data)), path / "text", config.setting.min_frequency
     )
-    comparison = Comparison(config, toolkits, precisions, text, path)
+    comparison = Comparison(config, toolkits, text, path)
     runs, rows, note = measures[config.measure](comparison)
     notes = [
         note,
@@ -104,7 +102,7 @@ def time_training(comparison: Comparison) -> Measured:
             f"pass over {text.pairs} pairs; lower updates."
         )
     for number, precision, name in product(
-        range(config.rounds), comparison.precisions, comparison.toolkits
+        range(config.rounds), config.precisions, comparison.toolkits
     ):
         folder, lines = comparison.train(
             name, f"{precision}-{number}", precision=precision, updates=total
@@ -122,7 +120,7 @@ def time_training(comparison: Comparison) -> Measured:
         run = {"program": name, "precision": precision, "round": number}
         runs.append({**run, "seconds": seconds, "speed": speed, "parameters": size})
     rows = []
-    for precision, name in product(comparison.precisions, comparison.toolkits):
+    for precision, name in product(config.precisions, comparison.toolkits):
         ours, speeds = (
             [r["speed"] for r in runs if (r["program"], r["precision"]) == (program, precision)]
             for program in (OURS, name)
@@ -143,7 +141,8 @@ def time_training(comparison: Comparison) -> Measured:
 def time_quality(comparison: Comparison) -> Measured:
     """Train with each program at each learning rate; record dev perplexities and their times."""
     runs: list[Record] = []
-    config, precision = comparison.config, comparison.precisions[-1]
+    config = comparison.config
+    precision = config.precisions[-1]
     usual = {"updates": config.train_updates, "validate_every": config.validate_every}
     settings = {name: {**usual, **config.best.get(name, {})} for name in comparison.toolkits}
     for name, own in settings.items():
