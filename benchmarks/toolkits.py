@@ -1,8 +1,7 @@
-"""Other toolkits as programs: settings, command lines, and patterns of their logs.
+"""Two programs, run as their users run them: this project, and Eole.
 
-Each toolkit runs as a user would run it, by its own command line in its own process, on the same
-text, with the same vocabulary and the same sizes. ``configs/toolkits/<name>.yaml`` has its
-commands, its config and the patterns of its log lines; this project is described like any other.
+Each has its own command line and process, the same text and vocabulary, and the same sizes.
+``configs/toolkits/<name>.yaml`` has its arguments, its config and the patterns of its log lines.
 """
 
 import os
@@ -25,7 +24,7 @@ from seq2seq.files import write_json
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "benchmarks" / "configs" / "toolkits"
 OURS = "seq2seq"
-PEERS = ("joeynmt", "opennmt", "eole")
+PROGRAMS = (OURS, "eole")
 REPORT_EVERY = 20
 """Number of updates between two log lines of a program, and number of warm-up updates."""
 NEVER = 10**9
@@ -33,25 +32,23 @@ NEVER = 10**9
 
 
 class PeerText(NamedTuple):
-    """A folder with ``<split>.<language>`` for train, valid and test, and ``words.<language>``."""
+    """A folder with ``<split>.<language>`` for train, valid and test, and ``words.<language>``.
+
+    ``target_tokens`` counts those of training, ends of sentences included; ``words`` no specials.
+    """
 
     text: Path
     source: str
     target: str
     pairs: int
-    """Number of training pairs."""
     target_tokens: int
-    """Number of target tokens of the training pairs, ends of sentences included."""
     words: tuple[int, int]
-    """Number of entries of the two word lists, without specials."""
 
 
 def write_text(corpus: Corpus, folder: Path, min_frequency: int) -> PeerText:
-    """Write ``corpus`` to ``folder``: sacreBLEU's tokens in lower case, and the words of each side.
+    """Write ``corpus`` (its first test set) to ``folder``: sacreBLEU's tokens in lower case.
 
-    Pairs with an empty source or target are left out, and so are all test sets but the first. A
-    word list holds the words that occur at least ``min_frequency`` times in training, the most
-    frequent first.
+    Pairs with an empty side are left out. Word lists have the most frequent words first.
     """
     folder.mkdir(parents=True, exist_ok=True)
     languages = corpus.source_language, corpus.target_language
@@ -83,61 +80,48 @@ class Toolkit:
         self._spec = OmegaConf.load(CONFIGS / f"{name}.yaml")
 
     def version(self) -> str:
-        """Versions of the toolkit's package and of PyTorch.
-
-        Raises:
-            UserError: this Python cannot be started, or cannot import the toolkit.
-        """
+        """Versions of the toolkit's package and of PyTorch, from an import of both."""
         package, module = self._spec.package, self._spec.module
         code = f"import {module}, torch, importlib.metadata as m; print(m.version({package!r}))"
+        command = [str(self.python), "-c", f"{code}; print(torch.__version__)"]
+        given: dict[str, Any] = {"capture_output": True, "text": True, "env": _environment("cpu")}
         try:
-            answer = subprocess.run(
-                [self.python, "-c", f"{code}; print(torch.__version__)"],
-                check=True,
-                capture_output=True,
-                text=True,
-                env=_environment(),
-            )
+            answer = subprocess.run(command, check=True, **given)
         except (OSError, subprocess.CalledProcessError) as error:
             cause = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1]
             raise UserError(
-                f"{self.name} is left out: peers_python={self.python} does not import {module} "
-                f"({cause}); install {package} and what it needs there."
+                f"peers_python={self.python} does not import {module} ({cause}); install "
+                f"{package} and what it needs there."
             ) from None
         version, torch_version = answer.stdout.split()[-2:]
         return f"{package} {version}, torch {torch_version}"
 
-    def command(self, task: str, folder: Path, variables: dict[str, Any]) -> list[str]:
-        """Arguments to Python for ``task`` (train or translate); writes the config file.
+    def command(self, folder: Path, variables: dict[str, Any]) -> list[str]:
+        """Arguments to Python for a training; writes the config file, if there is one.
 
-        If the description has a section with the name of the device, its entries are added.
+        The description's entries of the device's name are added to the others.
         """
         usual = {"validate_every": NEVER, "report_every": REPORT_EVERY, "root": ROOT}
         added = self._spec.get(variables["device"], {})
         merged = OmegaConf.merge(self._spec, added, usual, {"folder": folder}, variables)
-        filled: Any = OmegaConf.to_container(OmegaConf.select(merged, task), resolve=True)
+        filled: Any = OmegaConf.to_container(merged, resolve=True)
         if "config" in filled:
             write_json(folder / "config.yaml", filled["config"])  # JSON is YAML, too
-        program = filled["program"][variables["precision"]]
-        return [str(word) for word in (*program, *filled["arguments"])]
+        return [str(word) for word in filled["arguments"]]
 
-    def run(self, task: str, folder: Path, variables: dict[str, Any]) -> list[tuple[str, float]]:
-        """Run :meth:`command` in ``folder``, with a copy of its output in ``<folder>.log``.
+    def train(self, folder: Path, variables: dict[str, Any]) -> list[tuple[str, float]]:
+        """Run :meth:`command` in ``folder``, and copy its output to ``<folder>.log``.
 
-        Returns:
-            Each line, with its time on this process's monotonic clock, in seconds.
-
-        Raises:
-            UserError: the program ended with an error.
+        Return each line, with its time on this process's monotonic clock, in seconds.
         """
         log = folder.with_name(f"{folder.name}.log")
         lines: list[tuple[str, float]] = []
         with (
             log.open("w", encoding="utf-8", buffering=1) as record,
             subprocess.Popen(
-                [self.python, *self.command(task, folder, variables)],
+                [self.python, *self.command(folder, variables)],
                 cwd=folder,
-                env=_environment(variables["device"]) | dict(self._spec.environment),
+                env=_environment(variables["device"]),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 encoding="utf-8",
@@ -156,24 +140,16 @@ class Toolkit:
         return lines
 
     def find(self, kind: str, line: str) -> float | None:
-        """Find the number of this ``kind`` in a log line; None if the line has none.
+        """Number of this ``kind`` in a log line, if it has one.
 
-        The kinds are update (number so far), parameters, perplexity (of a validation), and seconds
-        (of a search; those of several lines are summed).
+        Kinds: update (number so far), parameters, perplexity (of a validation).
         """
         found = re.search(self._spec.log[kind], line)
         return float(found[1].replace(",", "")) if found else None
 
-    def hypotheses(self, folder: Path) -> list[str]:
-        """Translations that task ``translate`` left in its ``folder``."""
-        return list(read_lines(folder / self._spec.hypotheses))
 
-
-def _environment(device: str = "cpu") -> dict[str, str]:
-    """Environment of this process, with its number of threads, and unbuffered logs.
-
-    With ``cpu``, programs see no GPU.
-    """
+def _environment(device: str) -> dict[str, str]:
+    """Environment of this process, with its number of threads; with ``cpu``, no GPU is seen."""
     threads = str(torch.get_num_threads())
     return {
         **os.environ,

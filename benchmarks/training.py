@@ -14,10 +14,8 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import torch
-from harness import main, write_results
+from harness import main, peak_memory, ratio_by_round, time_in_turns, write_results
 from jaxtyping import Int
-from matplotlib.figure import Figure
-from measure import peak_memory, ratio_by_round, time_in_turns
 from omegaconf import DictConfig
 
 from seq2seq.config import (
@@ -51,10 +49,9 @@ PATHS = {
 
 
 class Size(NamedTuple):
-    """Widths of a model with one layer, and shape of its batches.
+    """Widths of a model with one layer (``encoder``: of each direction), and shape of its batches.
 
-    ``encoder`` is the width of each direction, ``vocabulary`` the size for each language. Each of
-    ``batch`` sentences has ``source`` and ``target`` positions, its ends included, without padding.
+    All sentences of a batch have ``source`` and ``target`` positions, ends included: no padding.
     """
 
     embedding: int
@@ -170,11 +167,7 @@ def train(path: str, workload: Workload) -> None:
 
 
 def benchmark_training(config: DictConfig) -> Path:
-    """Measure with the settings of ``configs/training.yaml``; return the path of the table.
-
-    Raises:
-        UserError: a size, a path, a kind of attention or the device does not exist.
-    """
+    """Measure with the settings of ``configs/training.yaml``; return the path of the table."""
     for key, choices in (("sizes", SIZES), ("paths", PATHS), ("attention", ATTENTION_KINDS)):
         for name in config[key]:
             require_choice(key, name, tuple(choices))
@@ -189,9 +182,7 @@ def benchmark_training(config: DictConfig) -> Path:
     path = Path(config.output) / "-".join(parts)
     first = {run["size"]: run for run in reversed(runs)}
     rows = [_row(run, first[run["size"]]) for run in runs]
-    table = write_results(path, "Training speed", rows, _notes(config), runs, device)
-    _draw(runs, path.with_suffix(".png"))
-    return table
+    return write_results(path, "Training speed", rows, _notes(config), runs, device)
 
 
 def _measure(workloads: list[Workload], config: DictConfig) -> list[dict[str, Any]]:
@@ -245,27 +236,6 @@ def _notes(config: DictConfig) -> list[str]:
         "each row in a fresh process, Python and PyTorch included, in MB (a million bytes). "
         f"Seed {config.seed}.",
     ]
-
-
-def _draw(runs: list[dict[str, Any]], path: Path) -> None:
-    """Draw bars of milliseconds per update, a panel for each size."""
-    sizes = list(dict.fromkeys(run["size"] for run in runs))
-    figure = Figure((8, 0.6 + 0.3 * len(runs) + 0.6 * len(sizes)), dpi=150, layout="constrained")
-    for axes, size in zip(figure.subplots(len(sizes), squeeze=False)[:, 0], sizes, strict=True):
-        times = {
-            f"{run['attention']}, {run['path']}": 1e3 * run["median_seconds"]
-            for run in runs
-            if run["size"] == size
-        }
-        first = next(iter(times.values()))
-        bars = axes.barh(list(times), list(times.values()), color="#0072B2")
-        axes.bar_label(bars, [f"{t:,.1f} ms, {first / t:.2f}×" for t in times.values()], padding=4)
-        axes.set_title(f"size {size}", loc="left")
-        axes.invert_yaxis()
-        axes.margins(x=0.3)
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.axes[-1].set_xlabel("ms per update (median)")
-    figure.savefig(path, metadata={"Software": None})
 
 
 if __name__ == "__main__":

@@ -9,8 +9,7 @@ from itertools import product
 from pathlib import Path
 from statistics import median
 
-from harness import main, write_results
-from measure import peak_memory, ratio_by_round, time_in_turns
+from harness import main, peak_memory, ratio_by_round, time_in_turns, write_results
 from omegaconf import DictConfig
 
 from seq2seq.checkpoint import load_checkpoint
@@ -24,13 +23,7 @@ log = logging.getLogger(__name__)
 
 
 def benchmark_translation(config: DictConfig) -> Path:
-    """Time the translation by a checkpoint; return the path of the table.
-
-    ``config`` has the settings of ``configs/translation.yaml``.
-
-    Raises:
-        UserError: the checkpoint, the device, the corpus or the test set does not exist.
-    """
+    """Measure with the settings of ``configs/translation.yaml``; return the path of the table."""
     device = choose_device(config.device)
     checkpoint = load_checkpoint(Path(config.checkpoint), device)
     corpus = load_corpus(checkpoint.config.corpus, Path(config.data))
@@ -90,10 +83,7 @@ def benchmark_translation(config: DictConfig) -> Path:
 
 
 def every_nth(sentences: list[str], most: int) -> list[str]:
-    """Take at most ``most`` sentences: all, or every second, or every third, and so on.
-
-    A test set may be sorted, or cut from few documents, so its start may not represent it.
-    """
+    """Take at most ``most`` of all parts of a test set, since its start may not represent it."""
     return sentences[:: max(1, -(-len(sentences) // most))]
 
 

@@ -51,7 +51,7 @@ def test_systems_on_europarl_are_compared_and_published(tmp_path, monkeypatch):
     settings += [STUDY, "experiment=opponent", "training.keep_epochs=[1,1]"]
     run(tmp_path, "reproduce", *settings)
     run(tmp_path, "reproduce", *settings, "system=attention-50", "baseline=no-attention-50")
-    outputs = tmp_path / "outputs" / "figure2-cpu"
+    outputs = tmp_path / "outputs" / "figure2"
     test = "test-beam2-ratio0.5"
     names = {test, f"epoch-1-{test}", f"attention-50-no-attention-50-{test}"}
     assert names < {path.name for path in (outputs / "comparison").iterdir()}
