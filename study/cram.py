@@ -70,7 +70,7 @@ def handed(model: TranslationModel, vectors: Vectors) -> TranslationModel:
 
     All weights are frozen; only these vectors can be trained.
     """
-    made = deepcopy(model).requires_grad_(False)
+    made = deepcopy(model).eval().requires_grad_(False)
     rows = functional.pad(vectors, (0, 0, len(SPECIALS), 0))
     made.encoder, made.source_embedding = Given(), Embedding(len(rows), rows.shape[1], 1.0)
     made.source_embedding.weight = nn.Parameter(rows)
@@ -153,7 +153,7 @@ def encoded(translator: Translator, sources: Sequence[str]) -> Vectors:
     rows = [torch.tensor([*translator.source.encode(source), EOS]) for source in sources]
     ids = pad_sequence(rows, batch_first=True, padding_value=PAD)
     assert isinstance(translator.model, TranslationModel)  # no ensemble
-    return translator.model.encode(ids, torch.tensor([len(row) for row in rows])).summary
+    return translator.model.eval().encode(ids, torch.tensor([len(row) for row in rows])).summary
 
 
 def first_of_each(sources: Sequence[str], each: int) -> list[int]:
