@@ -34,26 +34,20 @@ dev: $(DEV) ## Add what tests and style checks need
 reproduce: $(STAMP) ## Train both translators (5 to 20 minutes) and compare them by sentence length
 	$(BIN)/python scripts/reproduce.py
 
-study: $(STAMP) ## Train the study again (37 hours of one core) and write its pages; TEXT=corpus.directory=DIR for its text in DIR
+study: $(STAMP) ## Train the study again (28 hours of training on one core) and write its pages; TEXT=corpus.directory=DIR for its text in DIR
 	test "$(TEXT)" != "corpus.directory=$(SAMPLE)" || $(BIN)/python study/sample.py $(SAMPLE)
 	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=opponent $(TEXT)
-	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=rate $(TEXT)
-	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=width
+	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=slots
 	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=longer
 	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=less_text
+	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=cram
+	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=middle
 	$(BIN)/python study/same_content.py $(EUROPARL)/attention-50/seed-*/evaluations/test-beam5 \
 	  $(EUROPARL)/no-attention-50/seed-*/evaluations/test-beam5
-	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=cram
 	$(BIN)/python study/cram.py $(foreach one,no-attention attention target-only,$(GRAMMAR)/$(one)/seed-1/evaluations/test-greedy)
-	$(BIN)/python scripts/reproduce.py --config-dir=study experiment=middle
-	$(BIN)/python study/middle.py outputs/middle/*/seed-1/evaluations/test-beam5
-	$(BIN)/python study/moment.py
-	for of in $(EUROPARL):test $(EUROPARL):newstest2014 outputs/figure2-rate:test; do \
-	  folder=$${of%:*}/attention-50/seed-1/evaluations/$${of#*:}-beam5; \
-	  test ! -d $$folder || $(BIN)/python study/floors.py $$folder || exit 1; done
-	$(BIN)/python study/packed.py $(EUROPARL)/*/seed-*/*/*beam5* outputs/figure2-rate/*/seed-*/*/*beam5* outputs/slots/*/seed-*/evaluations/test-beam5 \
-	  outputs/longer/*/seed-*/evaluations/test-beam5 outputs/less_text/*/seed-*/evaluations/test-beam5 \
-	  $(GRAMMAR)/*/seed-1/evaluations/test-cram-greedy* outputs/middle/*/seed-1/evaluations/test-*beam5
+	$(BIN)/python study/packed.py $(EUROPARL)/*/seed-*/evaluations/test-beam5 \
+	  $(EUROPARL)/*/seed-*/evaluations/test-joined-*-beam5 \
+	  $(foreach one,slots longer less_text middle,outputs/$(one)/*/seed-*/evaluations/test-beam5)
 	$(BIN)/python study/report.py
 
 docs: $(DEV) ## Write docs/settings.md, the list of all settings, and check the links of all pages

@@ -1,24 +1,22 @@
-"""Common parts of the study's pages: numbers, figures, tables by source length, provenance."""
+"""Common parts of the study's pages: numbers, tables, figures, provenance."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TypeVar
 
-from groups import CONFIG, Groups, Score
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from stats import CONFIG, Group, Groups, Score
 
-from seq2seq.drawing import FAINT, LINES, Style, draw_line, name_lines, new_figure, render, styles
+from seq2seq.drawing import Style, draw_line, name_lines, new_figure, render, styles
 from seq2seq.evaluation.significance import Interval, Pool, Samples
 from seq2seq.evaluation.translations import ScoreRow
 from seq2seq.report.figures import label_lengths
 from seq2seq.report.tables import interval_text, markdown_table, signed, with_interval
 
-FLOORS = ("copying", "nearest", "unrelated")
-BY_T = (
-    "*t*: interval of the difference by Student's t, from the variance of the sentences and, by "
-    "Welch and Satterthwaite, that of the seeds; – where a system has one seed."
-)
+Row = TypeVar("Row")
+Column = TypeVar("Column")
+Files = dict[str, bytes]
+"""Form of a page, md or svg -> its content."""
 
 
 def scored(samples: Samples, digits: int = 1) -> str:
@@ -31,80 +29,109 @@ def gained(samples: Samples, digits: int = 1) -> str:
     return with_interval(Interval.of(samples), digits)
 
 
-def by_t(interval: Interval | None, digits: int = 1) -> str:
-    """Format an interval without its value; a dash for None, when a system has one seed."""
-    if interval is None:
-        return "–"
+def ends(interval: Interval, digits: int = 1) -> str:
+    """Format an interval without its value."""
     return f"[{signed(interval.low, digits)}, {signed(interval.high, digits)}]"
+
+
+def table(
+    corner: str,
+    rows: Mapping[str, Row],
+    columns: Mapping[str, Column],
+    cell: Callable[[Row, Column], str],
+) -> str:
+    """Table with a cell for each row and column; rows that are pools also show their size."""
+    sizes = {name: [f"{of.sentences:,}"] for name, of in rows.items() if isinstance(of, Pool)}
+    lines = [
+        [name, *sizes.get(name, []), *(cell(row, column) for column in columns.values())]
+        for name, row in rows.items()
+    ]
+    return markdown_table([corner, *["n"] * bool(sizes), *columns], lines)
+
+
+def length_table(
+    pools: Mapping[str, Pool], systems: Mapping[str, Group], score: Score, digits: int = 1
+) -> str:
+    """Table of a score by source length, with a column for each system."""
+    return table(
+        "source words", pools, systems, lambda pool, group: scored(score(pool, group), digits)
+    )
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a figure."""
+    """A line of a figure, with the band of its intervals."""
 
     name: str
     style: Style
-    samples: Sequence[Samples]
+    samples: Iterable[Samples]
     places: Sequence[float] = ()
     """Positions of the points on the x axis; 0, 1, 2, ... if empty."""
-    notes: Sequence[str] = ()
-    """Texts next to the points."""
 
 
-def draw_samples(
-    axes: Axes, style: Style, name: str, samples: Iterable[Samples], places: Sequence[float]
-) -> list[float]:
-    """Draw a line with the band of its intervals; return its values."""
-    found = [Interval.of(each) for each in samples]
-    values = [one.value for one in found]
-    band = [one.low for one in found], [one.high for one in found]
-    draw_line(axes, style, name, values, band=band, places=places)
-    return values
+@dataclass(frozen=True)
+class Panel:
+    """A part of a figure."""
+
+    title: str
+    lines: Sequence[Line]
+    x: str
+    y: str
+    buckets: Mapping[str, Pool] | None = None
+    """Lengths of the sources, if these are on the x axis."""
+    log: bool = False
 
 
-def draw(
-    titles: tuple[str, str],
-    axes_names: tuple[str, str],
-    lines: Sequence[Line],
-    note: str,
-    buckets: Mapping[str, Pool] | None = None,
-    log: Literal["", "x", "both"] = "",
-) -> bytes:
-    """Draw lines with the bands of their intervals, as SVG."""
+def draw(title: str, subtitle: str, panels: Sequence[Panel], note: str) -> bytes:
+    """Draw panels side by side, as SVG."""
 
     def lay_out() -> Figure:
-        figure = new_figure(4.8, *titles, f"{note} Bands: 95% intervals.")
-        axes = figure.add_subplot()
-        for line in lines:
-            values = draw_samples(axes, line.style, line.name, line.samples, line.places)
-            for number, (name, x, y) in enumerate(
-                zip(line.notes, line.places, values, strict=False)
-            ):
-                place: dict[str, Any] = {"textcoords": "offset points", "va": "center_baseline"}
-                side, align = ((8, 0), "left") if number % 2 else ((-8, 0), "right")
-                axes.annotate(
-                    name, (x, y), side, color=line.style.color, fontsize=8, ha=align, **place
-                )
-        axes.set_xlabel(axes_names[0])
-        axes.set_ylabel(axes_names[1])
-        if buckets:
-            rows = [ScoreRow(label, pool.sentences) for label, pool in buckets.items()]
-            label_lengths(axes, rows, "words", count=True)
-        if log:
-            axes.set_xscale("log", base=2)
-            places = sorted({x for line in lines for x in line.places})
-            names = (f"{x:,.0f}" if x < 10_000 else f"{x / 1000:.0f}k" for x in places)
-            axes.set_xticks(places, [*names])
-        if log == "both":
-            axes.set_yscale("log", base=2)
-            axes.yaxis.set_major_formatter("{x:,.0f}")
-        else:
+        figure = new_figure(4.8, title, subtitle, f"{note} Bands: 95% intervals.")
+        parts = figure.subplots(1, len(panels), squeeze=False)[0]
+        for axes, panel in zip(parts, panels, strict=True):
+            for line in panel.lines:
+                found = [Interval.of(each) for each in line.samples]
+                band = [one.low for one in found], [one.high for one in found]
+                values = [one.value for one in found]
+                draw_line(axes, line.style, line.name, values, band=band, places=line.places)
+            axes.set_title(panel.title, fontsize=11)
+            axes.set_xlabel(panel.x)
+            axes.set_ylabel(panel.y)
+            if panel.buckets:
+                rows = [ScoreRow(label, pool.sentences) for label, pool in panel.buckets.items()]
+                label_lengths(axes, rows, "words", count=len(panels) == 1)
+            if panel.log:
+                axes.set_xscale("log", base=2)
+                places = sorted({x for line in panel.lines for x in line.places})
+                axes.set_xticks(places, [f"{x / 1000:g}k" for x in places])
+            if len(panels) > 1:
+                axes.tick_params("x", labelsize=8)
             axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
-        axes.minorticks_off()
-        name_lines(figure, axes)
+            axes.minorticks_off()
+        named = {line.get_label() for line in parts[-1].lines}
+        others = [line for axes in parts[:-1] for line in axes.lines]
+        name_lines(figure, parts[-1], [one for one in others if one.get_label() not in named])
         return figure
 
-    return render(lay_out, forms=("svg",))["svg"]
+    return render(lay_out)["svg"]
+
+
+def lines_of(
+    systems: Mapping[str, Group],
+    samples: Callable[[Group], Iterable[Samples]],
+    places: Sequence[float] = (),
+) -> list[Line]:
+    """Lines of systems, in their styles."""
+    looks = styles([group[0].config for group in systems.values()])
+    return [
+        Line(name, look, samples(group), places)
+        for look, (name, group) in zip(looks, systems.items(), strict=True)
+    ]
+
+
+def lines_by_length(groups: Groups, systems: Mapping[str, Group], score: Score) -> list[Line]:
+    """Lines of a score by source length."""
+    return lines_of(systems, lambda group: [score(of, group) for of in groups.buckets.values()])
 
 
 def page(title: str, groups: Groups, *parts: str) -> bytes:
@@ -114,9 +141,8 @@ def page(title: str, groups: Groups, *parts: str) -> bytes:
 
 def provenance(groups: Groups) -> str:
     """Describe the size and training of each system, and the code and machine of the results."""
-    trained = {name: group for name, group in groups.items() if group[0].config}
     rows = []
-    for name, group in trained.items():
+    for name, group in groups.items():
         training = group[0].record["training"]
         progress = training["progress"]
         minutes = [one.record["training"]["progress"]["seconds"] / 60 for one in group]
@@ -125,35 +151,17 @@ def provenance(groups: Groups) -> str:
         rate = group[0].config["training"]["optimizer"]["learning_rate"]
         seeds = ", ".join(str(one.record["seed"]) for one in group)
         rows.append([name, seeds, *(f"{n:,}" for n in counts), f"{rate:g}", f"{min(minutes):.0f}"])
-    training = next(iter(trained.values()))[0].record["training"]
+    records = [group[0].record["training"] for group in groups.values()]
+    codes = ", ".join(dict.fromkeys(f"`{one['git_commit'][:10]}`" for one in records))
+    precisions = ", ".join(dict.fromkeys(one["precision"] for one in records))
+    training = records[0]
     header = ["system", "seeds", "parameters", "pairs", "updates", "best at", "rate", "minutes"]
     return (
         f"{markdown_table(header, rows)}\n"
         f"Brackets are 95% intervals from {CONFIG.bootstrap:,} resamples of the sentences"
         + (", and of the seeds" if any(len(group) > 1 for group in groups.values()) else "")
-        + f". Code `{training['git_commit'][:10]}`, {training['precision']}, "
+        + f". Code {codes}, {precisions}, "
         f"{training['hardware']['processor']}, PyTorch {training['versions']['torch']}. "
         "Minutes are of the fastest seed on one thread, often next to another training. "
         "Written by `python study/report.py` from results/.\n"
     )
-
-
-def length_lines(groups: Groups, names: Sequence[str], score: Score) -> list[Line]:
-    """Lines by source length, one for each of ``names``; floors are grey."""
-    floors = [name for name in names if name in FLOORS]
-    models = [name for name in names if name not in FLOORS]
-    drawn = dict(zip(models, styles([groups[name][0].config for name in models]), strict=True))
-    drawn |= {name: Style(FAINT, LINES[1 + i], "") for i, name in enumerate(floors)}
-    return [
-        Line(name, drawn[name], [score(pool, groups[name]) for pool in groups.buckets.values()])
-        for name in names
-    ]
-
-
-def length_table(groups: Groups, names: Sequence[str], cell: Callable[[Pool, str], str]) -> str:
-    """Table with a row for each bucket of source length and a column for each of ``names``."""
-    rows = [
-        [label, f"{pool.sentences:,}", *(cell(pool, name) for name in names)]
-        for label, pool in groups.rows.items()
-    ]
-    return markdown_table(["source words", "n", *names], rows)

@@ -43,7 +43,7 @@ def test_each_experiment_composes_and_says_how_it_is_run(experiment):
 
 @pytest.mark.slow
 def test_every_kind_of_attention_is_in_an_experiment():
-    found = [runs(f"experiment={name}") for name in ("attention_kinds", "width", "longer")]
+    found = [runs(f"experiment={name}") for name in ("attention_kinds", "longer")]
     kinds = {system.model.attention.kind for systems in found for system in systems.values()}
     assert kinds == set(schema.ATTENTION_KINDS)
 

@@ -5,32 +5,30 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import groups
 import numpy as np
 import pytest
 import report
-from appearing import Moment, read_states
+import stats
+from content import MIDDLE
+from europarl_pages import ATTENTION, BASELINE, BLIND
 from packed import RESULTS, read_all
 from sacrebleu.metrics import BLEU
-from student import t_quantile
 
 from seq2seq.errors import UserError
-from seq2seq.evaluation.translations import ALL, LONG, length_pools
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-PUBLISHED = DOCS / "results" / "study"
-NUMBER = re.compile(r"(?<![\w.])\d+\.\d+")
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = ROOT / "docs" / "results" / "study"
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*\.?\d*(?![\w.])")
 
 
 @pytest.fixture(scope="module")
 def europarl():
-    files = read_all(RESULTS / "figure2-cpu" / "test")
-    return groups.Groups.of([one for one in files if one.record["checkpoint"] == "best"])
+    return stats.Groups.of(read_all(RESULTS / report.EUROPARL))
 
 
 @pytest.fixture(scope="module")
 def arms(europarl):
-    return tuple(europarl[name] for name in report.FIFTY)
+    return europarl[ATTENTION], europarl[BASELINE]
 
 
 def mean_bleu(group, lines, of):
@@ -45,9 +43,9 @@ def mean_bleu(group, lines, of):
 @pytest.mark.parametrize(
     ("measure", "of"),
     [
-        (groups.corpus_bleu, lambda score: score.score),
-        (groups.without_penalty, lambda score: score.score / score.bp),
-        (groups.length_ratio, lambda score: score.sys_len / score.ref_len),
+        (stats.corpus_bleu, lambda score: score.score),
+        (stats.without_penalty, lambda score: score.score / score.bp),
+        (stats.length_ratio, lambda score: score.sys_len / score.ref_len),
     ],
 )
 def test_gaps_and_their_change_are_those_of_sacrebleu(europarl, arms, measure, of):
@@ -57,15 +55,13 @@ def test_gaps_and_their_change_are_those_of_sacrebleu(europarl, arms, measure, o
         short, long = (mean_bleu(ours, lines, of) - mean_bleu(theirs, lines, of) for lines in ends)
         return short, long, long - short
 
-    pools = europarl.short_and_long()
-    found = groups.contrast(pools, arms, measure)
-    assert [samples[0] for samples in found] == pytest.approx(gaps(*arms))
-    by_seed = [gaps([ours], [theirs])[2] for ours, theirs in zip(*arms, strict=True)]
-    assert groups.seed_by_seed(pools, arms, measure) == pytest.approx(by_seed)
+    short, long = europarl.ends
+    found = [stats.difference(of, arms, measure)[0] for of in ([short], [long], [short, long])]
+    assert found == pytest.approx(gaps(*arms))
 
 
 def test_few_seeds_have_the_interval_of_welch(europarl, arms):
-    pools, bleu = europarl.short_and_long(), groups.corpus_bleu
+    pools, bleu = europarl.ends, stats.corpus_bleu
     middle, sentences, of_seeds = 0.0, 0.0, []
     for sign, arm in zip((1, -1), arms, strict=True):
         changes = np.array([bleu(pools[1], (one,)) - bleu(pools[0], (one,)) for one in arm])
@@ -74,18 +70,17 @@ def test_few_seeds_have_the_interval_of_welch(europarl, arms):
         of_seeds.append((changes[0, 0] - changes[1, 0]) ** 2 / 4)
     variance = np.var(sentences) + sum(of_seeds)
     freedom = variance**2 / sum(one**2 for one in of_seeds)
-    half = t_quantile(0.975, freedom) * math.sqrt(variance)
-    found = groups.few_seeds(pools, arms, bleu)
+    half = stats.t_quantile(0.975, freedom) * math.sqrt(variance)
+    found = stats.interval_by_t(pools, arms, bleu)
     expected = (middle, middle - half, middle + half)
     assert (found.value, found.low, found.high) == pytest.approx(expected)
-    assert groups.few_seeds(pools, (arms[0], arms[1][:1]), bleu) is None
 
 
 @pytest.mark.parametrize(
     ("freedom", "table"), [(1, 12.706), (2, 4.303), (3, 3.182), (30, 2.042), (1e9, 1.960)]
 )
 def test_quantiles_of_t_are_those_of_the_table(freedom, table):
-    assert t_quantile(0.975, freedom) == pytest.approx(table, abs=6e-4)
+    assert stats.t_quantile(0.975, freedom) == pytest.approx(table, abs=6e-4)
 
 
 def lost_bits(group, lines):
@@ -98,31 +93,45 @@ def lost_bits(group, lines):
     return np.mean(found)
 
 
-def test_known_bits_and_half_length_are_those_of_a_slow_loop(europarl, arms):
-    blind = europarl["target-only-50"]
-    bits, of_sentence = groups.bits_beyond(blind), groups.sentence_bits(blind)
-    lengths, shares = [], []
+def test_known_bits_are_those_of_a_slow_loop(europarl, arms):
+    blind = europarl[BLIND]
+    bits, of_sentence = stats.bits_beyond(blind), stats.sentence_bits(blind)
     for pool in europarl.buckets.values():
         lines = np.flatnonzero(pool.members)
         known = [lost_bits(blind, lines) - lost_bits(group, lines) for group in arms]
         assert [bits(pool, group)[0] for group in arms] == pytest.approx(known)
         pieces = arms[0][0].pieces[lines].mean()
         assert of_sentence(pool, arms[0])[0] == pytest.approx(known[0] * pieces)
-        lengths.append(europarl.first.words[lines].mean())
-        shares.append(known[1] / known[0])
-    half = europarl.half_length("no-attention-50", bits, "attention-50")
-    assert half[0] == pytest.approx(np.interp(0.5, shares[::-1], lengths[::-1]))
-    bleu = [groups.corpus_bleu(pool, arms[1])[0] for pool in europarl.buckets.values()]
-    half = europarl.half_length("no-attention-50", groups.corpus_bleu)  # of its own BLEU
-    assert half[0] == pytest.approx(np.interp(bleu[0] / 2, bleu[::-1], lengths[::-1]))
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "name"),
-    [(-1.5, 1.5, "level"), (-2.5, -0.5, "falls"), (0.5, 2.5, "rises"), (-2.5, 1, "undecided")],
-)
-def test_a_change_is_level_only_within_the_margin(low, high, name):
-    assert groups.verdict(np.linspace(low, high, 1001)) == name
+def test_recall_is_that_of_a_slow_loop(europarl, arms):
+    pool, content = europarl.pools["61+"], arms[0][0].content
+    words = [[] for _ in range(10)]
+    for number, (line, place) in enumerate(zip(content.line, content.place, strict=True)):
+        if pool.members[line]:
+            words[place].append(np.mean([one.found[number] for one in arms[0]]))
+    found = stats.recall_of("place")(pool, arms[0])
+    assert found[0] == pytest.approx([np.mean(of) for of in words])
+    middle, ends = np.mean(found[0][3:7]), np.mean(found[0][[0, 9]])
+    assert (found @ MIDDLE)[0] == pytest.approx(middle - ends)
+    assert stats.recall_of("all")(pool, arms[0])[0] == pytest.approx(np.mean(np.concatenate(words)))
+
+
+def test_equally_hard_sentences_have_equal_shares_of_difficulty(europarl, arms):
+    score, pools = stats.equally_hard(europarl.ends, europarl[BLIND]), europarl.ends
+    losses = europarl[BLIND][0].losses(range(10_000))
+    hard = losses[:, 0] / losses[:, 1]
+    limits = np.quantile(hard[pools[0].members | pools[1].members], [0.2, 0.4, 0.6, 0.8])
+    shares = [np.bincount(np.searchsorted(limits, hard[of.members])) / of.sentences for of in pools]
+    for pool, share in zip(pools, shares, strict=True):
+        sums = np.zeros(10)
+        for line in np.flatnonzero(pool.members):
+            fifth = np.searchsorted(limits, hard[line])
+            least = min(shares[0][fifth], shares[1][fifth])
+            sums += arms[0][0].bleu[line] * least / share[fifth]
+        precision = np.exp(np.mean(np.log(sums[2:6] / sums[6:])))
+        expected = 100 * precision * min(1, math.exp(1 - sums[1] / sums[0]))
+        assert score(pool, arms[0][:1])[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("named", "key"), [("code", "git_commit"), ("precision", "precision")])
@@ -130,48 +139,23 @@ def test_results_of_other_trainings_are_refused_in_one_table(arms, named, key):
     one, other = arms[0][0], arms[1][0]
     training = {**other.record["training"], key: "other"}
     with pytest.raises(UserError, match=named):
-        groups.Groups.of([one, replace(other, record={**other.record, "training": training})])
+        stats.Groups.of([one, replace(other, record={**other.record, "training": training})])
 
 
-def test_the_moment_is_that_of_a_slow_loop():
-    states = read_states(RESULTS / "moment")
-    moment, words = Moment(states), states["attention"][0].words
-    pools = length_pools(words, groups.CONFIG)
-    shares, errors, leads = [], [], []
-    for ours, theirs in zip(states["attention"], states["no-attention"], strict=True):
-        correct, found, gold = ours.links.sum(axis=1).T
-        error = 1 - 2 * correct / (found + gold)
-        before = max(state for state, wrong in enumerate(error) if wrong >= 0.5)
-        lost = (theirs.losses - ours.losses)[:, words > 30, 0]
-        lead = lost.mean(axis=1) / math.log(2)
-        errors.append(error)
-        leads.append(lead)
-        shares.append((lead[before + 2] - lead[before]) / lead[-1])
-    assert moment.gain(pools[ALL], pools[LONG])[0] == pytest.approx(np.mean(shares))
-    for state in range(len(moment.updates)):
-        assert moment.error(pools[ALL], state)[0] == pytest.approx(np.mean(errors, axis=0)[state])
-        assert moment.lead(pools[LONG], state)[0] == pytest.approx(np.mean(leads, axis=0)[state])
-
-
-def test_every_number_of_the_claims_is_in_a_table_or_was_predicted():
-    claims = (DOCS / "study.md").read_text().partition("## Method")[0]
-    log = "".join(path.read_text() for path in sorted(DOCS.glob("study-log*.md")))
-    regions = re.findall(r"### Fixed in advance(.*?)### What came of them", log, re.DOTALL)
+def test_every_number_of_the_page_is_in_a_table_or_a_plan():
+    page = (ROOT / "docs" / "study.md").read_text().partition("## References")[0]
+    page = re.sub(r"\]\([^)]*\)|`[^`]*`|\(20\d\d\)| 20\d\d", "", page)
     tables = "".join(path.read_text() for path in sorted(PUBLISHED.glob("*.md")))
-    known = {float(number) for number in NUMBER.findall(tables + "".join(regions))}
-    found = NUMBER.findall(claims)
-    assert len(found) > 200
-    assert [number for number in found if float(number) not in known] == []
-    sizes = re.findall(r"n = ([\d,]+)", claims)
-    assert [size for size in sizes if f" {size} |" not in tables] == []
+    known = {*NUMBER.findall(tables + (ROOT / "study" / "plans.md").read_text())}
+    found = [number.rstrip(",.") for number in NUMBER.findall(page)]
+    assert len(found) > 100
+    assert [number for number in found if "." in number and number not in known] == []
 
 
 @pytest.mark.slow
 def test_the_published_tables_are_those_of_the_results(monkeypatch):
     """Else: python study/report.py. Figures are left out: nothing is compared with them."""
-    for module in ("layout", "recall", "skipped", "appearing"):
-        monkeypatch.setattr(f"{module}.render", lambda lay_out, forms: dict.fromkeys(forms, b""))
-    monkeypatch.setattr("appearing.animation", lambda states: b"")
+    monkeypatch.setattr("layout.render", lambda lay_out: {"svg": b""})
     pages = report.pages(RESULTS)
     expected = {f"{name}.{form}": of for name, files in pages.items() for form, of in files.items()}
     assert {path.name for path in PUBLISHED.iterdir()} == expected.keys()
