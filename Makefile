@@ -17,7 +17,7 @@ PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-c
 TORCH_INDEX ?= $(shell test "$$(uname)" = Linux && ! command -v nvidia-smi > /dev/null && echo https://download.pytorch.org/whl/cpu)
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
-EUROPARL := outputs/figure2-cpu
+EUROPARL := outputs/figure2
 SAMPLE := data/europarl-study
 TEXT := corpus.directory=$(SAMPLE)
 GRAMMAR := outputs/quickstart

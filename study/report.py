@@ -20,7 +20,7 @@ from same_content import MOST_JOINED
 from seq2seq.files import write_whole
 
 OUTPUT = RESULTS.parent / "docs" / "results" / "study"
-EUROPARL, LESS, SLOTS, LONGER = "figure2-cpu/test", "less_text/test", "slots/test", "longer/test"
+EUROPARL, LESS, SLOTS, LONGER = "figure2/test", "less_text/test", "slots/test", "longer/test"
 CRAM, MIDDLE = "quickstart/cram.json", "middle/test"
 CASES = [f"joined-{n}" for n in range(1, MOST_JOINED + 1)]
 PAIRED = [f"{EUROPARL}-{case}{way}" for case in CASES for way in ("", "-apart")]

@@ -1,13 +1,17 @@
 """Each room of the house stays within its budget; who adds to one takes as much out of it."""
 
 import ast
+import subprocess
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from helpers.pages import WRITTEN
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["budget"]
+TOOL = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+TABLE, SHELVES = TOOL["budget"], TOOL["shelves"]
 
 
 def size(*patterns: str) -> tuple[int, int]:
@@ -35,3 +39,17 @@ def test_every_file_is_in_a_room():
     }
     counted = {path for room in TABLE.values() for one in room["files"] for path in ROOT.glob(one)}
     assert files <= counted
+
+
+def words(paths: Iterable[Path]) -> int:
+    return sum(len(path.read_text(encoding="utf-8").split()) for path in paths)
+
+
+def test_pages_and_tracked_files_are_few_and_short():
+    pages = {*(ROOT / "docs").glob("*.md")} - {WRITTEN}
+    assert len(pages) <= SHELVES["pages"]
+    assert words(pages) <= SHELVES["words"]
+    assert words([ROOT / "README.md"]) <= SHELVES["readme"]
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    tracked = [path for path in map(ROOT.joinpath, listed.stdout.split("\0")) if path.is_file()]
+    assert sum(path.stat().st_size for path in tracked) <= SHELVES["bytes"]
