@@ -1,0 +1,68 @@
+"""Scoring where PyTorch, torchtext and SentencePiece are not installed."""
+
+import subprocess
+import sys
+
+from helpers.synthetic_translations import translated
+
+from seq2seq.files import parse_object
+
+REFUSE = """
+import sys
+
+class Refusing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"torch", "torchtext", "sentencepiece", "safetensors"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Refusing())
+"""
+SCORE = """
+import sys
+import seq2seq.evaluation.significance
+from seq2seq.command import launch
+
+def run(name, *words):
+    sys.argv = [f"{name}.py", *words]
+    launch(name)
+
+for system in "ab":
+    run("evaluate", f"hypotheses={system}.txt", "source=test.en", "reference=test.de",
+        f"system={system}", "output=theirs", "evaluation.bootstrap=100")
+run("compare", "evaluations=[theirs/test.en-a,theirs/test.en-b]", "output=both",
+    "evaluation.bootstrap=100")
+"""
+TRAIN = """
+run("train")
+"""
+
+
+def start(folder, *code):
+    words = [sys.executable, "-c", "".join(code)]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=600)
+
+
+def test_given_translations_get_the_same_table_and_page_without_torch(tmp_path):
+    """Two systems, from files to the page; what trains says which package it lacks."""
+    texts = {name: translated({5: 30, 25: 30, 35: 30}, lambda n: 0.9, ord(name)) for name in "ab"}
+    folders = tmp_path / "full", tmp_path / "without"
+    for folder in folders:
+        folder.mkdir()
+        columns = {"test.en": texts["a"].sources, "test.de": texts["a"].references}
+        columns |= {f"{name}.txt": of.hypotheses for name, of in texts.items()}
+        for name, lines in columns.items():
+            (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    full, without = start(folders[0], SCORE), start(folders[1], REFUSE, SCORE, TRAIN)
+    assert full.returncode == 0, full.stderr
+    assert "torch" in without.stderr.splitlines()[-1]
+    assert full.stdout == without.stdout
+    for name in ("table.md", "table.tex", "page.html", "figure.svg", "scores.json"):
+        one, other = ((folder / "both" / name).read_bytes() for folder in folders)
+        assert one == other, name
+    for name in "ab":
+        one, other = (
+            parse_object((folder / f"theirs/test.en-{name}/scores.json").read_bytes())
+            for folder in folders
+        )
+        assert one["rows"] == other["rows"]
+        assert one["sha256"] == other["sha256"]
