@@ -1,5 +1,6 @@
 """The stage ``evaluate``: translations of test sets, scored by source length."""
 
+import contextlib
 import logging
 import math
 import os
@@ -235,8 +236,19 @@ def _evaluate_external(config: EvaluateConfig) -> Evaluation:
     )
     names = [re.sub(r"\.[gx]z$", "", path.name) for path in (text.source, text.target)]
     scoring = config.evaluation.for_languages(*(name.rpartition(".")[2] for name in names))
-    texts = Translations(sources, first, said, capped=[], more_references=more)
+    scores = {name: _numbers(name, text.source, path) for name, path in config.scores.items()}
+    texts = Translations(sources, first, said, capped=[], more_references=more, scores=scores)
     return write_evaluation(directory, texts, scoring, record)
+
+
+def _numbers(name: str, source: Path, path: str) -> list[float]:
+    """Read a number for each line of ``source``."""
+    lines = read_aligned(source, named_file(f"scores.{name}", path))[1]
+    with contextlib.suppress(ValueError):
+        numbers = [float(line) for line in lines]
+        if all(map(math.isfinite, numbers)):
+            return numbers
+    raise UserError(f"scores.{name}={path} must have a number on each line.")
 
 
 MARKS = {

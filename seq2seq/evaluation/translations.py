@@ -49,10 +49,12 @@ class Translations:
     """Attention maps of a few lines; [] without attention."""
     more_references: list[list[str]] = field(default_factory=list)
     """Lines of each further reference; models do not score them."""
+    scores: dict[str, list[float]] = field(default_factory=dict)
+    """Name of a score that another program or a person gave -> its value for each line."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if the columns differ in length, or a map has a wrong line or shape."""
-        columns: list[Any] = [self.hypotheses, *self.all_references]
+        columns: list[Any] = [self.hypotheses, *self.all_references, *self.scores.values()]
         columns += [column for column in (self.capped, self.log_probabilities) if column]
         columns += vars(self.reference_scores).values() if self.reference_scores else []
         if any(len(column) != len(self) for column in columns):

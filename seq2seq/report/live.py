@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int8
-from safetensors.numpy import load_file
 
 from seq2seq.config import DecodingConfig, EvaluationConfig, TrainConfig
 from seq2seq.config.evaluation import unspaced
@@ -124,6 +123,8 @@ def packed(folder: Path) -> dict[str, Any]:
     path. A matrix has a float32 step for each row, then an int8 number for each weight, which is
     this number times the step of its row. A vector has 0 columns and float32 numbers.
     """
+    from safetensors.numpy import load_file
+
     from seq2seq.checkpoint import MODEL, read_config, verify
 
     verify(folder)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from helpers.synthetic_translations import translated
+from sacrebleu import corpus_ter
 
 from seq2seq.files import parse_object
 
@@ -35,6 +36,18 @@ run("compare", "evaluations=[theirs/test.en-a,theirs/test.en-b]", "output=both",
 TRAIN = """
 run("train")
 """
+TER = """
+import numpy as np
+from sacrebleu.metrics import TER
+from seq2seq.evaluation.scores import METRICS, Metric
+
+def counts(hypotheses, *references, tokenize=None):
+    lines = zip(hypotheses, *references, strict=True)
+    found = [TER().sentence_score(said, meant) for said, *meant in lines]
+    return np.array([[one.num_edits, one.ref_length] for one in found])
+
+METRICS["ter"] = Metric("TER", 2, counts, lambda s: 100 * s[..., 0] / s[..., 1], lambda _: TER())
+"""
 
 
 def start(folder, *code):
@@ -42,19 +55,25 @@ def start(folder, *code):
     return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=600)
 
 
+def write(folder):
+    """Sources, references, and the translations of two systems; return the latter."""
+    texts = {name: translated({5: 30, 25: 30, 35: 30}, lambda n: 0.9, ord(name)) for name in "ab"}
+    columns = {"test.en": texts["a"].sources, "test.de": texts["a"].references}
+    columns |= {f"{name}.txt": of.hypotheses for name, of in texts.items()}
+    folder.mkdir()
+    for name, lines in columns.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    return texts
+
+
 def test_given_translations_get_the_same_table_and_page_without_torch(tmp_path):
     """Two systems, from files to the page; what trains says which package it lacks."""
-    texts = {name: translated({5: 30, 25: 30, 35: 30}, lambda n: 0.9, ord(name)) for name in "ab"}
     folders = tmp_path / "full", tmp_path / "without"
     for folder in folders:
-        folder.mkdir()
-        columns = {"test.en": texts["a"].sources, "test.de": texts["a"].references}
-        columns |= {f"{name}.txt": of.hypotheses for name, of in texts.items()}
-        for name, lines in columns.items():
-            (folder / name).write_text("".join(f"{line}\n" for line in lines))
+        write(folder)
     full, without = start(folders[0], SCORE), start(folders[1], REFUSE, SCORE, TRAIN)
     assert full.returncode == 0, full.stderr
-    assert "torch" in without.stderr.splitlines()[-1]
+    assert without.stderr.splitlines()[-1].startswith("error: no "), without.stderr
     assert full.stdout == without.stdout
     for name in ("table.md", "table.tex", "page.html", "figure.svg", "scores.json"):
         one, other = ((folder / "both" / name).read_bytes() for folder in folders)
@@ -66,3 +85,15 @@ def test_given_translations_get_the_same_table_and_page_without_torch(tmp_path):
         )
         assert one["rows"] == other["rows"]
         assert one["sha256"] == other["sha256"]
+
+
+def test_a_further_metric_is_one_entry(tmp_path):
+    """sacreBLEU's TER, over all sentences, in the table of two systems."""
+    folder = tmp_path / "both"
+    texts = write(folder)
+    done = start(folder, REFUSE, TER, SCORE)
+    assert done.returncode == 0, done.stderr
+    expected = [f"{corpus_ter(of.hypotheses, [of.references]).score:.1f}" for of in texts.values()]
+    table = (folder / "both" / "table.md").read_text().partition("**TER**")[2]
+    line = next(line for line in table.splitlines() if line.startswith("| all"))
+    assert line.split()[3::2] == expected
