@@ -70,10 +70,10 @@ def render_live(
 
 def evaluated_checkpoint(evaluation: Evaluation) -> Path:
     """Find the evaluated model; UserError unless it is a single, unchanged checkpoint."""
-    from seq2seq.checkpoint import MANIFEST, find_checkpoint
-
     match evaluation.record.identity.get("system"):
         case [{"path": str(path), "sha256": str(digest)}] if not evaluation.external:
+            from seq2seq.checkpoint import MANIFEST, find_checkpoint
+
             folder = find_checkpoint(evaluation.directory.parent / path)
             if file_digest(folder / MANIFEST) == digest:
                 return folder

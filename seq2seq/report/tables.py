@@ -199,7 +199,7 @@ def growth_table(comparison: Comparison) -> Table:
     header = ["gap", "all", "p bootstrap", "p randomisation", f"up to {short} {unit}"]
     header += [f"above {long}", "difference in differences", "over seeds"]
     rows = []
-    for gap in comparison.gaps:
+    for gap in () if comparison.settings.buckets else comparison.gaps:
         name = f"{gap.system} - {gap.baseline}"
         cells = [name, *gap_cells(gap.rows[-1], comparison.settings.bootstrap), *["–"] * 4]
         if growth := gap.difference_in_differences:
