@@ -1,7 +1,7 @@
 """Attention in one file: two translators that differ in one vector, and BLEU by sentence length.
 
     python minimal.py                         # the quickstart's text
-    python minimal.py --train my.en my.de     # your text: line i of one file translates line i
+    python minimal.py --train my.en my.de     # your text; lines of one number are one pair
 
 It needs torch, tqdm and sacrebleu. Read it from top to bottom: text, model, training, translation.
 Numbers such as (6) and names such as W_a are those of the paper, arXiv 1409.0473: Bahdanau, Cho and
@@ -84,7 +84,7 @@ class Attention(nn.Module):
         self.W_y = nn.Linear(E, D, bias=False)
 
     def forward(self, state: Tensor, word: Tensor, source: Source) -> Tensor:
-        # The query is s_(i-1) in the paper. Adding the last word to it makes learning faster.
+        # The query is s_(i-1) in the paper. It has not read the last word yet, so we add this word.
         query = self.W_a(state + self.W_y(word))[:, None]  # B 1 A
         # A.1.2: e_ij = v_a tanh(W_a s_(i-1) + U_a h_j), how well word j fits the query.
         scores = self.v_a(torch.tanh(query + source.keys)).squeeze(2)  # B S
@@ -100,7 +100,7 @@ class Translator(nn.Module):
     def __init__(self, sources: int, targets: int, attends: bool, width: int = 128) -> None:
         super().__init__()
         E, H, D, A = width, width, 2 * width, width
-        self.scale = E**0.5
+        self.scale = E**0.5  # the LSTMs read words with a standard deviation of about 1
         self.source_words = nn.Embedding(sources, E)
         self.target_words = nn.Embedding(targets, E)
         self.ahead = nn.LSTM(E, H, batch_first=True)
@@ -259,9 +259,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     for name, default in (("train", "the quickstart's text"), ("test", "the last 1,000 pairs")):
         parser.add_argument(f"--{name}", nargs=2, type=Path, metavar="FILE", help=default)
-    parser.add_argument("--pairs", type=int, default=120_000, help="at most so many for training")
-    parser.add_argument("--epochs", type=int, default=1, help="how often to read them")
-    parser.add_argument("--width", type=int, default=128, help="size of the network")
+    parser.add_argument(
+        "--pairs", type=int, default=120_000, help="most pairs to train on (120,000)"
+    )
+    parser.add_argument("--epochs", type=int, default=1, help="times to read them (1)")
+    parser.add_argument("--width", type=int, default=128, help="numbers for a word (128)")
     options = parser.parse_args()
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -270,6 +272,8 @@ def main() -> None:
         text, tests = text[:-1000], text[-1000:]
     else:
         tests = read(options.test or quickstart("test"))
+    if not text:
+        raise SystemExit("Too few pairs: the last 1,000 are the test; add some, or set --test.")
     sides = [*zip(*text[: options.pairs], strict=True)]
     source, target = map(Vocabulary, sides)
     pairs = [(source.encode(x), target.encode(y)) for x, y in zip(*sides, strict=True)]
