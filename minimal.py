@@ -257,8 +257,9 @@ def quickstart(split: str) -> list[Path]:
 def main() -> None:
     """Train both systems, translate the test text, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    for name, default in (("train", "the quickstart's text"), ("test", "the last 1,000 pairs")):
-        parser.add_argument(f"--{name}", nargs=2, type=Path, metavar="FILE", help=default)
+    for name, files in (("train", "the quickstart's text"), ("test", "the end of --train's files")):
+        meaning = f"source and target; without, {files}"
+        parser.add_argument(f"--{name}", nargs=2, type=Path, metavar="FILE", help=meaning)
     parser.add_argument(
         "--pairs", type=int, default=120_000, help="most pairs to train on (120,000)"
     )
