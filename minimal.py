@@ -219,15 +219,15 @@ def table(tests: Text, systems: dict[str, list[str]]) -> str:
     """BLEU of each system, by the number of words in the source."""
     lengths = [len(source.split()) for source, _ in tests]
     result = "source words      n" + "".join(f"{name:>14}" for name in systems)
-    most = max(61, *lengths)
-    for low, high in [*((n, n + 9) for n in range(1, 61, 10)), (61, most), (1, most)]:
+    buckets = {f"{low} to {low + 9}": (low, low + 9) for low in range(1, 61, 10)}
+    for label, (low, high) in {**buckets, "61 or more": (61, 10**6), "all": (1, 10**6)}.items():
         those = [line for line, length in enumerate(lengths) if low <= length <= high]
-        if not those:
-            continue
-        right = [tests[line][1] for line in those]
-        scores = [corpus_bleu([of[line] for line in those], [right]) for of in systems.values()]
-        result += f"\n{low:3} to {high:<3}{len(those):9,}"
-        result += "".join(f"{one.score:14.1f}" for one in scores)
+        if those:
+            result += f"\n{label:12}{len(those):7,}"
+            right = [tests[line][1] for line in those]
+            for said in systems.values():
+                score = corpus_bleu([said[line] for line in those], [right], force=True).score
+                result += f"{score:14.1f}"
     return result
 
 
