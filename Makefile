@@ -22,12 +22,17 @@ SAMPLE := data/europarl-study
 TEXT := corpus.directory=$(SAMPLE)
 GRAMMAR := outputs/quickstart
 
-.PHONY: help install dev reproduce study docs test test-all test-fast lint format clean
+.PHONY: help install scoring dev reproduce study docs test test-all test-fast lint format clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-11s %s\n", $$1, $$2}'
 
 install: $(STAMP) ## Make the environment in .venv: source .venv/bin/activate
+
+scoring: ## Make a small environment in .venv, which scores and compares translations without PyTorch
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) sacrebleu matplotlib jinja2 hydra-core pydantic jaxtyping tqdm filelock
+	$(PIP) --no-deps -e .
 
 dev: $(DEV) ## Add what tests and style checks need
 

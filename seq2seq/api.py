@@ -5,26 +5,28 @@ Settings are words of the command line or keyword arguments; a group of settings
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from seq2seq.composition import compose
 from seq2seq.config import flatten, shown
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.evaluate import evaluate as evaluate_config
 from seq2seq.evaluation.folder import Evaluation
-from seq2seq.experiment import reproduce_runs
 from seq2seq.record import called
-from seq2seq.training.run_folder import RunFolder
-from seq2seq.training.trainer import train_run
+
+if TYPE_CHECKING:
+    from seq2seq.training.run_folder import RunFolder
 
 Result = TypeVar("Result")
 
 
-def train(*settings: str, **groups: Any) -> RunFolder:
+def train(*settings: str, **groups: Any) -> "RunFolder":
     """Train one system, as ``scripts/train.py`` does; return its run folder.
 
     It has the ``record()`` of the training, its ``metrics``, and the ``translator`` of its best
     checkpoint. A finished training is not repeated."""
+    from seq2seq.training.trainer import train_run
+
     return _run("train", train_run, settings, groups)
 
 
@@ -32,6 +34,8 @@ def reproduce(*settings: str, **groups: Any) -> dict[str, Comparison]:
     """Train, evaluate and compare all systems of an experiment, as ``scripts/reproduce.py`` does.
 
     Return folder -> comparison, one for each test set and search (and kept epoch)."""
+    from seq2seq.experiment import reproduce_runs
+
     return _run("reproduce", reproduce_runs, settings, groups)
 
 

@@ -61,6 +61,17 @@ def read_object(path: Path, remedy: str) -> dict[str, Any]:
         raise UserError(f"{path} is not a valid JSON object; {remedy}.") from None
 
 
+def read_jsonl(path: Path) -> list[dict[str, Any]]:
+    """Read the updates in a file of JSON lines; skip damaged ones, such as half a line."""
+    entries = []
+    for line in path.read_bytes().split(b"\n") if path.exists() else ():
+        with contextlib.suppress(ValueError):
+            entry = parse_object(line)
+            if isinstance(entry.get("update"), int):
+                entries.append(entry)
+    return entries
+
+
 def write_json(path: Path, data: Any) -> None:
     """Write JSON, with dataclasses as objects; ValueError if a number is NaN or infinite."""
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False, default=asdict)

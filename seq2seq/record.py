@@ -9,11 +9,12 @@ import sys
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
-
-import torch
+from typing import TYPE_CHECKING, Annotated, Any
 
 from seq2seq.config import Natural, Stored, between, flatten, read_json
+
+if TYPE_CHECKING:
+    import torch
 
 PACKAGES = ("seq2seq", "torch", "torchtext", "sacrebleu", "sentencepiece", "hydra-core", "numpy")
 WHEREABOUTS = re.compile(
@@ -152,8 +153,8 @@ def read_record(run: Path, remedy: str) -> TrainingRecord | None:
     return read_json(path, TrainingRecord, remedy) if path.is_file() else None
 
 
-def environment_record(device: torch.device) -> dict[str, Any]:
-    """Fields of a :class:`Record` about this process: command, code, machine."""
+def environment_record(device: "torch.device | None" = None) -> dict[str, Any]:
+    """Fields of a :class:`Record` about this process: command, code; with ``device``, machine."""
     versions = dict.fromkeys(PACKAGES, "not installed")
     for package in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -165,7 +166,7 @@ def environment_record(device: torch.device) -> dict[str, Any]:
         "git_modified": None if status is None else bool(status),
         "python": platform.python_version(),
         "versions": versions,
-        "hardware": _hardware(device),
+        "hardware": _hardware(device) if device else Hardware(),
     }
 
 
@@ -187,7 +188,9 @@ def _git(*arguments: str) -> str | None:
         return None
 
 
-def _hardware(device: torch.device) -> Hardware:
+def _hardware(device: "torch.device") -> Hardware:
+    import torch
+
     # platform.processor() is empty or a mere "x86_64" on Linux; the kernel knows the name.
     cpuinfo = Path("/proc/cpuinfo")
     text = cpuinfo.read_text(encoding="utf-8", errors="replace") if cpuinfo.is_file() else ""

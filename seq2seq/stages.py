@@ -52,13 +52,10 @@ def translate(config: TranslateConfig) -> None:
 
 def evaluate(config: EvaluateConfig) -> None:
     """Translate test sets with a checkpoint, or read translations from a file; score by length."""
-    from seq2seq.device import process_group
     from seq2seq.evaluation.evaluate import evaluate
     from seq2seq.report.tables import evaluation_table
 
-    with process_group(config.device) as group:
-        evaluations = evaluate(config, group)
-    for evaluation in evaluations:
+    for evaluation in evaluate(config):
         print(evaluation_table(evaluation).markdown())
 
 

@@ -166,6 +166,9 @@ class EvaluateConfig(TranslatorSettings):
     """File of translations to score instead of a checkpoint's, one per line of ``source``."""
     system: str | None = None
     """Name of the system that wrote ``hypotheses``."""
+    scores: dict[str, Place] = field(default_factory=dict)
+    """Other scores of ``hypotheses``, such as {comet: FILE, human: FILE}, with a number on each
+    line; ``compare`` shows their means."""
     test_sets: list[str] | None = None
     """Names of test sets of the training corpus, or of sacreBLEU, such as wmt14; null for all test
     sets of the corpus, [] for none."""
@@ -192,6 +195,8 @@ class EvaluateConfig(TranslatorSettings):
         for key in ("source", "reference", "system", "output") if self.hypotheses else ():
             if not getattr(self, key):
                 raise UserError(f"hypotheses=FILE needs {key}; set {key}=... as well.")
+        if self.scores and not self.hypotheses:
+            raise UserError("scores={...} needs hypotheses=FILE.")
         if (self.source is None) != (self.reference is None):
             raise UserError("Only one of source and reference is set; set both, or neither.")
 

@@ -476,6 +476,9 @@ class EvaluationConfig:
     length_buckets: list[Count] | None = None
     """Upper limits of the length buckets, counted in length_unit; a last bucket holds all longer
     sentences. null for 10, 20, 30, 40, 50 and 60 words, or for 20, 40, ..., 120 characters."""
+    buckets: Place | None = None
+    """File with a label for each source, line by line, such as its domain: scores are then grouped
+    by label, not by length."""
     bootstrap: Annotated[int, between(100, 1_000_000)] = 1_000
     """Number of bootstrap resamples for intervals and paired tests."""
     tokenize: Annotated[str, one_of(*TOKENIZERS)] | None = None
@@ -487,6 +490,15 @@ class EvaluationConfig:
     @property
     def unit(self) -> str:
         return self.length_unit or "words"
+
+    @property
+    def grouping(self) -> str:
+        """What the labels of the buckets are."""
+        return f"source {self.unit}" if self.buckets is None else Path(self.buckets).name
+
+    @property
+    def caption(self) -> str:
+        return "BLEU by source length" if self.buckets is None else f"BLEU by {self.grouping}"
 
     @property
     def edges(self) -> list[int]:

@@ -6,8 +6,9 @@ differ in the seed of the training, and the score of the system is the mean over
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from jaxtyping import Bool, Int
 from seq2seq.config import EvaluationConfig, flatten, require_choice
 from seq2seq.config.settings import UNSPACED, unspaced
 from seq2seq.errors import UserError
-from seq2seq.evaluation.folder import Evaluation
+from seq2seq.evaluation.folder import EXTERNAL, Evaluation
 from seq2seq.evaluation.scores import signatures, source_lengths
 from seq2seq.evaluation.significance import (
     DifferenceInDifferences,
@@ -32,6 +33,7 @@ from seq2seq.evaluation.translations import (
     ENDS,
     Counts,
     ScoreRow,
+    Translations,
     bleu_samples,
     length_pools,
     score_rows,
@@ -181,6 +183,31 @@ def compare_systems(
     )
 
 
+def bleu_by_length(
+    source: Sequence[str],
+    references: Sequence[str] | Sequence[Sequence[str]],
+    systems: Mapping[str, Sequence[str]],
+    **settings: Any,
+) -> dict[str, dict[str, dict[str, float | None]]]:
+    """Score the lines of each system: system -> bucket -> scores; all but the first have a gap.
+
+    ``references`` are the lines of one or several; ``settings`` those of EvaluationConfig."""
+    config = EvaluationConfig(**settings)
+    meant: list[Any] = [references] if isinstance(references[0], str) else [*references]
+    first, *more = map(list, meant)
+    evaluations = []
+    for name, said in systems.items():
+        texts = Translations([*source], first, [*said], capped=[], more_references=more)
+        record, counts = EvaluationRecord(system=name, search=EXTERNAL), Counts.of(texts, config)
+        evaluations.append(Evaluation(Path(name), texts, counts, config, record))
+    compared = compare_systems(evaluations, next(iter(systems)), config)
+    found = {of.name: {row.words: row.as_json() for row in of.rows} for of in compared.systems}
+    for gap in compared.gaps:
+        for row, paired in zip(found[gap.system].values(), gap.rows, strict=True):
+            row |= flatten(asdict(paired)) if paired else {}
+    return found
+
+
 def _require_same_texts(one: Evaluation, other: Evaluation) -> None:
     lines = [zip(of.texts.sources, *of.texts.all_references, strict=True) for of in (one, other)]
     for number, (ours, theirs) in enumerate(zip_longest(*lines), start=1):
@@ -262,7 +289,7 @@ def _score_system(
     rows = score_rows([(one.texts, one.counts) for one in group], pools, samples)
     enough = [row.words for row in rows[:-1] if not row.few]
     half = None
-    if len(enough) > 1:
+    if len(enough) > 1 and pools.keys() >= {*ENDS}:  # the buckets are lengths
         means = [float(words[pools[label].members].mean()) for label in enough]
         scores = np.stack([samples[label] for label in enough])
         half = Interval.of(half_length(means, scores, scores[0]))

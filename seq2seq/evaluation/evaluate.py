@@ -1,5 +1,6 @@
 """The stage ``evaluate``: translations of test sets, scored by source length."""
 
+import contextlib
 import logging
 import math
 import os
@@ -9,13 +10,11 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from sacrebleu.utils import DATASETS, SACREBLEU_DIR, get_reference_files, get_source_file
 
-from seq2seq.checkpoint import Checkpoint, load_checkpoint, read_config
 from seq2seq.config import (
     CorpusConfig,
     DecodingConfig,
@@ -33,9 +32,6 @@ from seq2seq.data.text import (
     read_references,
 )
 from seq2seq.data.vocabulary import UNK
-from seq2seq.decoding.hypothesis import attention_by_word
-from seq2seq.decoding.translator import Translator
-from seq2seq.device import SINGLE, ProcessGroup, choose_device
 from seq2seq.errors import UserError
 from seq2seq.evaluation.folder import (
     EXTERNAL,
@@ -54,6 +50,10 @@ from seq2seq.evaluation.translations import (
 from seq2seq.files import named_file
 from seq2seq.record import EvaluationRecord, Member, environment_record, read_record
 
+if TYPE_CHECKING:  # what imports torch is imported where it is used: given translations need none
+    from seq2seq.checkpoint import Checkpoint
+    from seq2seq.decoding.translator import Translator
+
 log = logging.getLogger(__name__)
 
 READING = "reading known translations"  # before the progress bar
@@ -61,25 +61,30 @@ MAPS_PER_BUCKET = 3
 """Maximum number of attention maps of each bucket of source length, besides the setting maps."""
 
 
-def evaluate(config: EvaluateConfig, group: ProcessGroup = SINGLE) -> list[Evaluation]:
+def evaluate(config: EvaluateConfig) -> list[Evaluation]:
     """Translate and score the test sets of ``config``, or score ``config.hypotheses``.
 
-    Translations that a folder ``<test set>-<search>`` holds already are only scored again. The
-    first process of ``group`` returns the evaluations.
+    Translations that a folder ``<test set>-<search>`` holds already are only scored again. Of
+    several processes, the first one returns the evaluations.
     """
     if config.hypotheses is not None:
-        return [_evaluate_external(config)] if group.is_first else []
-    device = choose_device(config.device)
-    paths = str(config.checkpoint), *config.more_checkpoints
-    checkpoints = [load_checkpoint(Path(path), device) for path in paths]
-    translator = Translator(checkpoints, precision=config.precision)
-    translator.as_written = True
-    with translator.sharing(group) as first:
-        return _evaluate_model(config, checkpoints, translator) if first else []
+        return [_evaluate_external(config)]
+    from seq2seq.checkpoint import load_checkpoint
+    from seq2seq.decoding.translator import Translator
+    from seq2seq.device import choose_device, process_group
+
+    with process_group(config.device) as group:
+        device = choose_device(config.device)
+        paths = str(config.checkpoint), *config.more_checkpoints
+        checkpoints = [load_checkpoint(Path(path), device) for path in paths]
+        translator = Translator(checkpoints, precision=config.precision)
+        translator.as_written = True
+        with translator.sharing(group) as first:
+            return _evaluate_model(config, checkpoints, translator) if first else []
 
 
 def _evaluate_model(
-    config: EvaluateConfig, checkpoints: list[Checkpoint], translator: Translator
+    config: EvaluateConfig, checkpoints: "list[Checkpoint]", translator: "Translator"
 ) -> list[Evaluation]:
     folders, batch_size = [one.directory for one in checkpoints], config.decoding.batch_size
     runs = [f.parent.parent if f.parent.name == "checkpoints" else f for f in folders]
@@ -138,9 +143,11 @@ def _evaluate_model(
 
 
 def _model_record(
-    checkpoints: list[Checkpoint], runs: list[Path], translator: Translator
+    checkpoints: "list[Checkpoint]", runs: list[Path], translator: "Translator"
 ) -> EvaluationRecord:
     """What the records of all evaluations of a model, or of an ensemble, have in common."""
+    from seq2seq.checkpoint import read_config
+
     # The config of a continued run may have larger limits than that of its checkpoint.
     has_config = (runs[0] / "config.json").is_file()
     trained = read_config(runs[0]) if has_config else checkpoints[0].config
@@ -164,7 +171,7 @@ def _model_record(
 
 
 def _translate(
-    translator: Translator,
+    translator: "Translator",
     text: tuple[list[str], list[list[str]]],
     search: DecodingConfig,
     record: EvaluationRecord,
@@ -193,7 +200,7 @@ def _translate(
 
 
 def score_references(
-    translator: Translator, sources: Sequence[str], references: Sequence[str], batch_size: int
+    translator: "Translator", sources: Sequence[str], references: Sequence[str], batch_size: int
 ) -> ReferenceScores:
     """Score each reference given its source; see :meth:`Translator.force`."""
     log_probabilities: list[float | None] = [None] * len(sources)
@@ -206,9 +213,11 @@ def score_references(
 
 
 def draw_maps(
-    translator: Translator, texts: Translations, lines: Iterable[int], batch_size: int
+    translator: "Translator", texts: Translations, lines: Iterable[int], batch_size: int
 ) -> list[AttentionMap]:
     """Make attention maps of ``lines``, without blank ones; [] for a model without attention."""
+    from seq2seq.decoding.hypothesis import attention_by_word
+
     numbers = sorted(lines) if translator.model.attends else []
     sides = [[side[n] for n in numbers] for side in (texts.sources, texts.hypotheses)]
     sources, hypotheses = sides
@@ -240,12 +249,23 @@ def _evaluate_external(config: EvaluateConfig) -> Evaluation:
         test_set=text.source.name,
         search=EXTERNAL,
         identity=identity,
-        **environment_record(torch.device("cpu")),
+        **environment_record(),
     )
     names = [re.sub(r"\.[gx]z$", "", path.name) for path in (text.source, text.target)]
     scoring = config.evaluation.for_languages(*(name.rpartition(".")[2] for name in names))
-    texts = Translations(sources, first, said, capped=[], more_references=more)
+    scores = {name: _numbers(name, text.source, path) for name, path in config.scores.items()}
+    texts = Translations(sources, first, said, capped=[], more_references=more, scores=scores)
     return write_evaluation(directory, texts, scoring, record)
+
+
+def _numbers(name: str, source: Path, path: str) -> list[float]:
+    """Read a number for each line of ``source``."""
+    lines = read_aligned(source, named_file(f"scores.{name}", path))[1]
+    with contextlib.suppress(ValueError):
+        numbers = [float(line) for line in lines]
+        if all(map(math.isfinite, numbers)):
+            return numbers
+    raise UserError(f"scores.{name}={path} must have a number on each line.")
 
 
 MARKS = {

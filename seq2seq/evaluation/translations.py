@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from seq2seq.config import EvaluationConfig, Natural, Stored
+from seq2seq.data.text import read_lines
+from seq2seq.errors import UserError
 from seq2seq.evaluation.scores import (
     METRICS,
     bleu,
@@ -62,10 +65,12 @@ class Translations:
     """Attention maps of a few lines; [] without attention."""
     more_references: list[list[str]] = field(default_factory=list)
     """Lines of each further reference; models do not score them."""
+    scores: dict[str, list[float]] = field(default_factory=dict)
+    """Name of a score that another program or a person gave -> its value for each line."""
 
     def __post_init__(self) -> None:
         """Raise ValueError if the columns differ in length, or a map has a wrong line or shape."""
-        columns: list[Any] = [self.hypotheses, *self.all_references]
+        columns: list[Any] = [self.hypotheses, *self.all_references, *self.scores.values()]
         columns += [column for column in (self.capped, self.log_probabilities) if column]
         columns += vars(self.reference_scores).values() if self.reference_scores else []
         if any(len(column) != len(self) for column in columns):
@@ -173,9 +178,20 @@ def lines_by_length(sources: Sequence[str], config: EvaluationConfig, most: int)
 
 
 def length_pools(lengths: Int[np.ndarray, "N"], config: EvaluationConfig) -> dict[str, Pool]:
-    """Pools by label: buckets from short to long, ``ALL``, ``SHORT``, ``LONG``."""
-    members, (short, long) = bucket_members(lengths, config.edges), config.ends
-    members |= {ALL: lengths >= 0, SHORT: lengths <= short, LONG: lengths > long}
+    """Pools by label: buckets from short to long, ``ALL``, ``SHORT``, ``LONG``; or the user's, and
+    ``ALL``."""
+    if config.buckets is None:
+        members, (short, long) = bucket_members(lengths, config.edges), config.ends
+        members |= {ALL: lengths >= 0, SHORT: lengths <= short, LONG: lengths > long}
+    else:
+        labels = np.array([line.strip() for line in read_lines(Path(config.buckets))])
+        if len(labels) != len(lengths) or {ALL, *ENDS} & {*labels}:
+            raise UserError(
+                f"evaluation.buckets={config.buckets} must have {len(lengths):,} lines, one for "
+                f"each source, and none of the labels {ALL}, {SHORT} and {LONG}."
+            )
+        members = {label: labels == label for label in sorted({*labels.tolist()})}
+        members[ALL] = lengths >= 0
     return {
         label: Pool(chosen, 0 if label == ALL else number, config.bootstrap, config.seed)
         for number, (label, chosen) in enumerate(members.items(), start=1)
@@ -187,6 +203,16 @@ def bleu_samples(
 ) -> dict[str, Samples]:
     """BLEU, the mean over K seeds, on each pool that has sentences and on each of its resamples."""
     return {label: pool.estimate(counts, bleu) for label, pool in pools.items() if pool.sentences}
+
+
+def mean_samples(values: Float[np.ndarray, "K N"], pools: Mapping[str, Pool]) -> dict[str, Samples]:
+    """Mean of a value of each sentence, on the pools of :func:`bleu_samples`."""
+    columns = np.stack([values, np.ones_like(values)], axis=2)
+    filled = {label: pool for label, pool in pools.items() if pool.sentences}
+    return {
+        label: pool.estimate(columns, lambda sums: sums[..., 0] / sums[..., 1])
+        for label, pool in filled.items()
+    }
 
 
 def score_rows(

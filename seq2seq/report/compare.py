@@ -46,6 +46,7 @@ def compare(config: CompareConfig) -> Comparison:
         tables.growth_table(comparison),
         *tables.gap_tables(comparison),
         tables.half_length_table(comparison),
+        *tables.segment_tables(comparison),
         *tables.detail_tables(comparison),
         training_table(runs),
     ]
@@ -99,7 +100,7 @@ def _figures(
 ) -> dict[str, tuple[str, Callable[[], Figure]]]:
     """File name -> title and drawing of each figure that has data."""
     found: dict[str, tuple[str, Callable[[], Figure]]] = {
-        "figure": ("BLEU by source length", partial(length_figure, comparison))
+        "figure": (comparison.settings.caption, partial(length_figure, comparison))
     }
     for system, style in zip(comparison.systems, styles(comparison.configs), strict=True):
         if system.first.texts.maps:

@@ -67,6 +67,8 @@ def length_figure(comparison: Comparison, bare: bool = False) -> Figure:
         ends = place - 0.5, place + 0.5
         axes.axvspan(*ends, alpha=0, linewidth=0, zorder=9, gid=f"{ZONE}{place}")
     label_lengths(axes, buckets, settings.unit, count=True)
+    if settings.buckets:
+        axes.set_xlabel(settings.grouping)
     top = 102.0 if max(drawn) > 88 else max(drawn) * 1.08
     axes.set_ylim(0, max(top, 1.08 * highest))
     axes.set_ylabel("BLEU (0 to 100)")

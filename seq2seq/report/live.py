@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int8
-from safetensors.numpy import load_file
 
-from seq2seq.checkpoint import MANIFEST, MODEL, find_checkpoint, read_config, verify
 from seq2seq.config import DecodingConfig, EvaluationConfig, TrainConfig
 from seq2seq.config.settings import unspaced
 from seq2seq.data.text import SIDES
@@ -40,7 +38,7 @@ def live_page(comparison: Comparison) -> bytes | None:
     for system, style in zip(comparison.systems, styles(comparison.configs), strict=True):
         try:
             model = packed(evaluated_checkpoint(system.first))
-        except UserError as reason:
+        except (UserError, ModuleNotFoundError) as reason:  # scoring needs no PyTorch
             left_out.append(f"{system.name}: {reason}")
         else:
             languages = model.pop("languages")
@@ -74,6 +72,8 @@ def evaluated_checkpoint(evaluation: Evaluation) -> Path:
     """Find the evaluated model; UserError unless it is a single, unchanged checkpoint."""
     match evaluation.record.identity.get("system"):
         case [{"path": str(path), "sha256": str(digest)}] if not evaluation.external:
+            from seq2seq.checkpoint import MANIFEST, find_checkpoint
+
             folder = find_checkpoint(evaluation.directory.parent / path)
             if file_digest(folder / MANIFEST) == digest:
                 return folder
@@ -123,6 +123,10 @@ def packed(folder: Path) -> dict[str, Any]:
     path. A matrix has a float32 step for each row, then an int8 number for each weight, which is
     this number times the step of its row. A vector has 0 columns and float32 numbers.
     """
+    from safetensors.numpy import load_file
+
+    from seq2seq.checkpoint import MODEL, read_config, verify
+
     verify(folder)
     config, tensors = read_config(folder), load_file(folder / MODEL)
     if reason := obstacle(config, sum(weight.size for weight in tensors.values())):

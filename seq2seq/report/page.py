@@ -136,8 +136,8 @@ def examples(comparison: Comparison) -> list[Example]:
                     line=line + 1,
                     bucket=row.words,
                     length=int(lengths[line]),
-                    reason=f"{reasons}, among {row.sentences:,} sentences of {row.words} "
-                    f"{settings.unit}",
+                    reason=f"{reasons}, among {row.sentences:,} sentences of {row.words}"
+                    + f" {settings.unit}" * (settings.buckets is None),
                     median=line == median,
                     source=texts.sources[line],
                     references=[reference[line] for reference in texts.all_references],

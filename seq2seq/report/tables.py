@@ -5,11 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from seq2seq.evaluation.comparison import Comparison, Gap, compare_systems
 from seq2seq.evaluation.folder import Evaluation
 from seq2seq.evaluation.scores import METRICS
 from seq2seq.evaluation.significance import TIE, Interval, PairedComparison
-from seq2seq.evaluation.translations import FEW, ScoreRow
+from seq2seq.evaluation.translations import FEW, ScoreRow, mean_samples
 
 DAGGER = "†"
 """Mark of a result on fewer than 100 sentences."""
@@ -70,10 +72,10 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def by_length(
-    caption: str, unit: str, rows: Sequence[ScoreRow], columns: Iterable[Sequence[str]]
+    caption: str, grouping: str, rows: Sequence[ScoreRow], columns: Iterable[Sequence[str]]
 ) -> Table:
     """Table with a line for each of ``rows`` that has sentences; a column begins with its name."""
-    labels = [f"source {unit}", *(row.words + f" {DAGGER}" * row.few for row in rows)]
+    labels = [grouping, *(row.words + f" {DAGGER}" * row.few for row in rows)]
     header, *lines = zip(labels, *columns, strict=True)
     shown = [list(line) for line, row in zip(lines, rows, strict=True) if row.sentences]
     return Table(caption, list(header), shown)
@@ -101,7 +103,8 @@ def heading(comparison: Comparison) -> str:
 
 
 def title(comparison: Comparison) -> str:
-    return f"BLEU by source length: {heading(comparison)}, {comparison.sentences:,} sentences"
+    sentences = f"{comparison.sentences:,} sentences"
+    return f"{comparison.settings.caption}: {heading(comparison)}, {sentences}"
 
 
 def evaluation_table(evaluation: Evaluation) -> Table:
@@ -121,7 +124,7 @@ def evaluation_table(evaluation: Evaluation) -> Table:
         if any(value is not None for value in values):
             columns.append([name, *(or_dash(value, digits) for value in values)])
     caption = f"{evaluation.directory}, {evaluation.settings.confidence:.0%} bootstrap intervals"
-    return by_length(caption, evaluation.settings.unit, rows, columns)
+    return by_length(caption, evaluation.settings.grouping, rows, columns)
 
 
 def bleu_table(comparison: Comparison) -> Table:
@@ -132,7 +135,7 @@ def bleu_table(comparison: Comparison) -> Table:
     if len(comparison.gaps) <= MOST_GAPS:
         for gap in comparison.gaps:
             columns += _gap_columns(gap, f"gap {gap.system}", settings.bootstrap)
-    return by_length("BLEU by source length", settings.unit, systems[0].rows, columns)
+    return by_length(settings.caption, settings.grouping, systems[0].rows, columns)
 
 
 def gap_tables(comparison: Comparison) -> list[Table]:
@@ -142,7 +145,7 @@ def gap_tables(comparison: Comparison) -> list[Table]:
     for gap in comparison.gaps if len(comparison.gaps) > MOST_GAPS else ():
         caption = f"BLEU of {gap.system} minus that of {gap.baseline}"
         columns = _gap_columns(gap, "gap", settings.bootstrap)
-        tables.append(by_length(caption, settings.unit, rows, columns))
+        tables.append(by_length(caption, settings.grouping, rows, columns))
     return tables
 
 
@@ -161,7 +164,32 @@ def detail_tables(comparison: Comparison) -> list[Table]:
                 [system.name, *(or_dash(row.scores.get(key), digits) for row in system.rows)]
                 for system in systems
             ]
-            tables.append(by_length(caption, comparison.settings.unit, systems[0].rows, columns))
+            grouping, rows = comparison.settings.grouping, systems[0].rows
+            tables.append(by_length(caption, grouping, rows, columns))
+    return tables
+
+
+def segment_tables(comparison: Comparison) -> list[Table]:
+    """Tables of the scores that came with all translations: their means, and the gaps."""
+    systems, rows, tables = comparison.systems, comparison.systems[0].rows, []
+    for key in systems[0].first.texts.scores:
+        if all(key in one.texts.scores for one in comparison.evaluations):
+            means = {}
+            for one in systems:
+                values = np.array([seed.texts.scores[key] for seed in one.evaluations])
+                means[one.name] = mean_samples(values, comparison.pools)
+            shown = [(name, of, interval_text) for name, of in means.items()]
+            for gap in comparison.gaps:
+                of, before = means[gap.system], means[gap.baseline]
+                gaps = {label: of[label] - before[label] for label in of}
+                shown.append((f"gap {gap.system}", gaps, with_interval))
+            columns = [
+                [name, *(write(Interval.of(of[r.words]), 3) if r.sentences else "–" for r in rows)]
+                for name, of, write in shown
+            ]
+            tables.append(
+                by_length(key, comparison.settings.grouping, rows, [counts(rows), *columns])
+            )
     return tables
 
 
@@ -171,7 +199,7 @@ def growth_table(comparison: Comparison) -> Table:
     header = ["gap", "all", "p bootstrap", "p randomisation", f"up to {short} {unit}"]
     header += [f"above {long}", "difference in differences", "over seeds"]
     rows = []
-    for gap in comparison.gaps:
+    for gap in () if comparison.settings.buckets else comparison.gaps:
         name = f"{gap.system} - {gap.baseline}"
         cells = [name, *gap_cells(gap.rows[-1], comparison.settings.bootstrap), *["–"] * 4]
         if growth := gap.difference_in_differences:

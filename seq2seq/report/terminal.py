@@ -52,7 +52,7 @@ def _table(comparison: Comparison) -> str:
     columns += [[system.name, *(write(row.bleu) for row in system.rows)] for system in systems]
     for gap in comparison.gaps if len(systems) == 2 else ():
         columns.append(["gap", *(gap_cells(of, settings.bootstrap)[0] for of in gap.rows)])
-    table = by_length("", settings.unit, systems[0].rows, columns)
+    table = by_length("", settings.grouping, systems[0].rows, columns)
     lines = [table.columns, *table.rows]
     if len(systems) > MOST_COLUMNS:
         lines = [list(column) for column in zip(*lines, strict=True)]

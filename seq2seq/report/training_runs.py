@@ -13,9 +13,9 @@ from seq2seq.config import Stored, check
 from seq2seq.errors import UserError
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.folder import DAMAGE, Evaluation
+from seq2seq.files import read_jsonl
 from seq2seq.record import WHEREABOUTS, Record, TrainingRecord, read_record
 from seq2seq.report.tables import Table, or_dash
-from seq2seq.training.metrics import JsonlLog
 
 READING = ("corpus.", "tokenization.")
 """Prefixes of the settings that decide which text is read, and how it is cut into pieces."""
@@ -70,7 +70,7 @@ def _logged(
         with contextlib.suppress(*DAMAGE, UserError):
             found = read_record(run, "restore it")
             if found and all(getattr(found, key) == getattr(training, key) for key in keys):
-                log = JsonlLog(run / "metrics.jsonl").read()
+                log = read_jsonl(run / "metrics.jsonl")
                 entries = [one for one in log if one["update"] <= training.progress.update]
                 validations = [one for one in entries if one.get("kind") == "validation"]
                 speeds = [o.get("tokens_per_second") for o in entries if o.get("kind") == "train"]
@@ -112,7 +112,7 @@ def training_notes(comparison: Comparison, runs: Sequence[TrainingRun]) -> list[
         lines.append("The systems read different texts or pieces: their losses do not compare.")
     trained = [run.record for run in runs if run.record.command]
     machines = {describe_machine(record) for record in trained}
-    known = [e.record for e in comparison.evaluations if e.record.command]
+    known = [e.record for e in comparison.evaluations if e.record.command and not e.external]
     translated = [record for record in known if describe_machine(record) not in machines]
     lines += [f"Training. {line}" for line in describe_environments(trained)]
     lines += [f"Translation. {line}" for line in describe_environments(translated)]

@@ -16,7 +16,7 @@ from torch import Tensor
 from seq2seq.checkpoint import MetricsState
 from seq2seq.config import TrainConfig, flatten
 from seq2seq.errors import UserError
-from seq2seq.files import parse_object, write_whole
+from seq2seq.files import read_jsonl, write_whole
 
 Tracker = tuple[Callable[[dict[str, float], int], object], Callable[[], object]]
 """Two functions: one sends metrics (values by name, update number), the other ends the tracking."""
@@ -31,20 +31,11 @@ class JsonlLog:
     """Whether this process writes the file."""
     tracker: Tracker | None = None
 
-    def read(self) -> list[dict[str, Any]]:
-        """Read the entries; skip damaged lines, such as half a line after a crash."""
-        entries = []
-        for line in self.path.read_bytes().split(b"\n") if self.path.exists() else ():
-            with contextlib.suppress(ValueError):
-                entry = parse_object(line)
-                if isinstance(entry.get("update"), int):
-                    entries.append(entry)
-        return entries
-
     def rewind(self, last: dict[str, int]) -> None:
         """Drop entries after the update that ``last`` has for their kind, and damaged lines."""
         if self.writes and self.path.exists():
-            kept = [one for one in self.read() if one["update"] <= last.get(one.get("kind", ""), 0)]
+            entries = read_jsonl(self.path)
+            kept = [one for one in entries if one["update"] <= last.get(one.get("kind", ""), 0)]
             write_whole(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
 
     def add(self, entry: dict[str, Any]) -> None:

@@ -18,9 +18,8 @@ from seq2seq.checkpoint import (
 from seq2seq.config import INHERITED, TrainConfig, TrainingConfig, flatten, shown
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
-from seq2seq.files import locked, read_object, write_json
+from seq2seq.files import locked, read_jsonl, read_object, write_json
 from seq2seq.record import Progress, TrainingRecord, read_record
-from seq2seq.training.metrics import JsonlLog
 
 FREE = {
     *("baseline", "data", "output", "evaluation", "corpus.mirror", "corpus.directory"),
@@ -117,7 +116,7 @@ class RunFolder:
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """Lines of metrics.jsonl: training loss and speed, and the validations."""
-        return JsonlLog(self.path / "metrics.jsonl").read()
+        return read_jsonl(self.path / "metrics.jsonl")
 
     def checkpoint(self, update: int, interim: bool = False) -> Path:
         """Folder of the checkpoint at ``update``; ``interim`` if saved between validations."""
