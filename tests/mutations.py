@@ -13,7 +13,7 @@ from pathlib import Path
 from omegaconf import OmegaConf
 
 ROOT = Path(__file__).resolve().parent.parent
-PYTEST = [sys.executable, "-m", "pytest", "-qx", "-m", "not slow and not gpu and not edition"]
+PYTEST = [sys.executable, "-m", "pytest", "-qx", "-m", "not gpu and not edition"]
 
 
 def passes(copy: Path, tests: list[str]) -> bool:
