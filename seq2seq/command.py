@@ -79,7 +79,7 @@ def exit_status() -> Iterator[None]:
     except UserError as error:
         sys.exit(f"error: {error}")
     except ModuleNotFoundError as error:
-        sys.exit(f"error: no {error.name} here; run make install.")
+        sys.exit(f"error: {error.name} is not installed here; run make install.")
     except BrokenPipeError:  # the reader of standard output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
