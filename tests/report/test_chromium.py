@@ -141,7 +141,8 @@ def live(browser, tmp_path):
         systems.append({"name": name, "colour": ["#0072B2", "#56B4E9"], "model": model})
     ready = [{"length": "4 words", "pairs": [{"source": READY, "reference": MEANT}]}]
     path = tmp_path / "live.html"
-    path.write_bytes(render_live(systems, ("en", "de"), ready))
+    content = {"source": "en", "target": "de", "systems": systems, "ready": ready}
+    path.write_bytes(render_live(content))
     browser.get(path.as_uri())
     translated(browser)
     return browser

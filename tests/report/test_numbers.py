@@ -125,7 +125,7 @@ def test_every_number_of_every_table_is_that_of_scores_json(which, request):
         assert ["†" in cell for cell in cells[4:7]] == [*few, any(few)]
     assert scores["conclusion"] == tables.conclusion(comparison)
     assert read(folder, "table.md").startswith(f"# {scores['conclusion']}\n")
-    assert read(folder, "table.tex") == tables.bleu_table(comparison).latex()
+    assert read(folder, "table.tex") == tables.bleu_table(comparison, 2).latex()
 
 
 def test_the_page_has_the_same_cells_and_those_of_each_bucket_over_it(report):
