@@ -60,8 +60,7 @@ def compare(config: CompareConfig) -> Comparison:
             pictures[title] = forms["svg"]
     if live := live_page(comparison):
         files["live.html"] = live
-    shown = [table for table in (*found[:2], found[-1]) if table.rows]
-    files["page.html"] = render_page(comparison, pictures, shown, remarks, bool(live))
+    files["page.html"] = render_page(comparison, pictures, filled, remarks, bool(live))
     files["table.md"] = _markdown(comparison, filled, remarks).encode()
     files["table.tex"] = tables.bleu_table(comparison, 2).latex().encode()
 
