@@ -229,10 +229,10 @@ def test_the_map_has_the_weights_and_a_word_lights_what_it_looks_at(live, transl
 def test_a_known_word_is_offered_and_a_clause_added_to_ones_own_sentence(live):
     enter(live, TEXT.replace("dog", "dig"))
     one(live, "#warning button").click()
-    before = translated(live, TEXT)["fixed"]
+    said = translated(live, TEXT)["fixed"]
     one(live, "#longer").click()
     translated(live, TEXT.replace(".", ", and the old man ."))
-    assert f"of {len(before) - (before[-1] == '.') + 7} words kept" in one(live, '.card[data-name="fixed"]').text
+    assert f"of {len(said) - (said[-1] == '.') + 7} words kept" in one(live, "[data-name=fixed]").text
 
 
 def test_a_ready_sentence_has_its_reference_and_a_link_leads_to_its_text(live):
