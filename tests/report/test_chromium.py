@@ -232,7 +232,7 @@ def test_a_known_word_is_offered_and_a_clause_added_to_ones_own_sentence(live):
     said = translated(live, TEXT)["fixed"]
     one(live, "#longer").click()
     translated(live, TEXT.replace(".", ", and the old man ."))
-    assert f"of {len(said) - (said[-1] == '.') + 7} words kept" in one(live, "[data-name=fixed]").text
+    assert f"of {len(said) - (said[-1] == '.') + 7} words kept" in one(live, "#cards").text
 
 
 def test_a_ready_sentence_has_its_reference_and_a_link_leads_to_its_text(live):
