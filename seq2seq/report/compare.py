@@ -63,7 +63,7 @@ def compare(config: CompareConfig) -> Comparison:
         files["live.html"] = live
     files["page.html"] = render_page(comparison, pictures, filled, remarks, bool(live))
     files["table.md"] = _markdown(comparison, filled, remarks).encode()
-    files["table.tex"] = filled[0].latex().encode()
+    files["table.tex"] = tables.bleu_table(comparison, 2).latex().encode()
 
     output.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):

@@ -3,6 +3,7 @@
 import base64
 import json
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,21 +48,19 @@ def live_page(comparison: Comparison) -> bytes | None:
     if left_out:
         log.info("Not in live.html: %s", " ".join(left_out))
     texts = comparison.systems[0].first.texts
-    ready = ready_sentences(texts.sources, texts.references, comparison.settings)
-    return render_live(systems, languages, ready) if systems else None
-
-
-def render_live(
-    systems: Sequence[dict[str, Any]], languages: tuple[str, str], ready: Sequence[dict[str, Any]]
-) -> bytes:
-    """Render the page; each system has a name, two colours (light, dark) and a packed model."""
     content = {
         "source": languages[0],
         "target": languages[1],
         "characters": unspaced(languages[1]),
         "systems": systems,
-        "ready": ready,
+        "ready": ready_sentences(texts.sources, texts.references, comparison.settings),
+        "several": any(re.search(r"[.!?]\s+\w", source) for source in texts.sources),
     }
+    return render_live(content) if systems else None
+
+
+def render_live(content: dict[str, Any]) -> bytes:
+    """Render the page; each system has a name, two colours (light, dark) and a packed model."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     html = TEMPLATE.read_text(encoding="utf-8")
     # No text may end the script that holds it; a lone surrogate must not stop the page.
@@ -119,9 +118,8 @@ def obstacle(config: TrainConfig, size: int) -> str | None:
 def packed(folder: Path) -> dict[str, Any]:
     """Pack the model of a checkpoint as JSON; UserError if it has an :func:`obstacle`.
 
-    ``weights`` maps a name to rows, columns and bytes in URL-safe base64, which never look like a
-    path. A matrix has a float32 step for each row, then an int8 number for each weight, which is
-    this number times the step of its row. A vector has 0 columns and float32 numbers.
+    ``weights`` maps a name to rows, columns (0 of a vector) and bytes in URL-safe base64: float32
+    numbers of a vector; of a matrix, a float32 step for each row, then the int8 levels.
     """
     from safetensors.numpy import load_file
 
@@ -145,6 +143,7 @@ def packed(folder: Path) -> dict[str, Any]:
         "target": target.pieces,
         "scale": config.model.embedding_scale,
         "most": config.tokenization.max_pieces,
+        "longest": config.corpus.train_max_words or getattr(config.corpus, "max_words", None),
         "ratio": DecodingConfig.max_ratio,
         "extra": DecodingConfig.max_extra,
         "weights": weights,

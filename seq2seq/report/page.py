@@ -46,7 +46,7 @@ def render_page(
     buckets, sentences = comparison.systems[0].buckets, examples(comparison)
     opening = next((row for row in reversed(buckets) if not row.few), buckets[-1])
     names = [system.name for system in comparison.systems]
-    compared = [name for gap in comparison.gaps[:1] for name in (gap.baseline, gap.system)]
+    pair = [names.index(n) for gap in comparison.gaps[:1] for n in (gap.baseline, gap.system)]
     html = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         chart=svg[svg.index("<svg") :],
         colours=[(style.color, DARK[style.color]) for style in styles(comparison.configs)],
@@ -59,8 +59,8 @@ def render_page(
         maps=_packed_maps(comparison, [sentence.line - 1 for sentence in sentences]),
         gaps={gap.system: gap for gap in comparison.gaps},
         notes=notes,
-        opening=opening.words,
-        pair=[names.index(name) for name in compared] or [0],
+        opening=opening,
+        pair=pair or [0],
         runs_of_words=runs_of_words,
         score_text=score_text,
         sentences=sentences,

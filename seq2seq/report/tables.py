@@ -47,13 +47,14 @@ class Table:
         return f"**{self.caption}**\n\n{markdown_table(self.columns, self.rows)}"
 
     def latex(self) -> str:
-        """Format the table as a LaTeX ``tabular`` that needs no package."""
+        """Format the table as a LaTeX ``tabular`` with the rules of the package booktabs."""
         header, *rows = (
             " & ".join(cell.translate(LATEX) for cell in row) + r" \\"
             for row in (self.columns, *self.rows)
         )
-        begin, rule = rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}", r"\hline"
-        return "\n".join([begin, rule, header, rule, *rows, rule, r"\end{tabular}", ""])
+        begin = rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}"
+        body = [r"\toprule", header, r"\midrule", *rows, r"\bottomrule"]
+        return "\n".join([begin, *body, r"\end{tabular}", ""])
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -127,14 +128,14 @@ def evaluation_table(evaluation: Evaluation) -> Table:
     return by_length(caption, evaluation.settings.grouping, rows, columns)
 
 
-def bleu_table(comparison: Comparison) -> Table:
+def bleu_table(comparison: Comparison, digits: int = 1) -> Table:
     """Table of BLEU by source length, with the gaps to the baselines if there are at most two."""
     systems, settings = comparison.systems, comparison.settings
     columns = [counts(systems[0].rows)]
-    columns += [[system.name, *map(score_text, system.rows)] for system in systems]
+    columns += [[one.name, *(score_text(row, digits) for row in one.rows)] for one in systems]
     if len(comparison.gaps) <= MOST_GAPS:
         for gap in comparison.gaps:
-            columns += _gap_columns(gap, f"gap {gap.system}", settings.bootstrap)
+            columns += _gap_columns(gap, f"gap {gap.system}", settings.bootstrap, digits)
     return by_length(settings.caption, settings.grouping, systems[0].rows, columns)
 
 
@@ -149,10 +150,9 @@ def gap_tables(comparison: Comparison) -> list[Table]:
     return tables
 
 
-def _gap_columns(gap: Gap, name: str, trials: int) -> list[list[str]]:
-    cells = [gap_cells(paired, trials) for paired in gap.rows]
-    names = [name, "p bootstrap", "p randomisation"]
-    return [list(column) for column in zip(names, *cells, strict=True)]
+def _gap_columns(gap: Gap, name: str, trials: int, digits: int = 1) -> list[list[str]]:
+    cells = [gap_cells(paired, trials, digits) for paired in gap.rows]
+    return [list(c) for c in zip([name, "p bootstrap", "p randomisation"], *cells, strict=True)]
 
 
 def detail_tables(comparison: Comparison) -> list[Table]:
@@ -220,21 +220,21 @@ def half_length_table(comparison: Comparison) -> Table:
     return Table("How far does it reach?", header, rows)
 
 
-def gap_cells(paired: PairedComparison | None, trials: int) -> list[str]:
+def gap_cells(paired: PairedComparison | None, trials: int, digits: int = 1) -> list[str]:
     """Format a gap with its interval, and the p-values of both tests."""
     if paired is None:
         return ["–"] * 3
     tests = paired.p_bootstrap, paired.p_randomization
-    return [with_interval(paired.gap), *(p_text(p, trials) for p in tests)]
+    return [with_interval(paired.gap, digits), *(p_text(p, trials) for p in tests)]
 
 
-def score_text(row: ScoreRow) -> str:
+def score_text(row: ScoreRow, digits: int = 1) -> str:
     """Format BLEU with its interval, and with the range over several seeds."""
     if row.bleu is None or row.bleu_low is None or row.bleu_high is None:
-        return or_dash(row.bleu, 1)
-    text = interval_text(Interval(row.bleu, row.bleu_low, row.bleu_high))
+        return or_dash(row.bleu, digits)
+    text = interval_text(Interval(row.bleu, row.bleu_low, row.bleu_high), digits)
     if len(row.by_seed) > 1:
-        text += f" ({min(row.by_seed):.1f} to {max(row.by_seed):.1f})"
+        text += f" ({min(row.by_seed):.{digits}f} to {max(row.by_seed):.{digits}f})"
     return text
 
 

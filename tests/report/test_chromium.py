@@ -55,19 +55,15 @@ return found;
 """
 """Shows each sentence; its line, the gap in its BLEU, and the map: system, words, weights."""
 TRANSLATED = """
-const link = document.getElementById("link");
-const text = arguments[0] ?? document.getElementById("text").value;
-return document.getElementById("cards").getAttribute("aria-busy") === "false"
-  && decodeURIComponent(link.hash) === "#text=" + text.trim().replace(/\\s+/g, " ");
+const typed = arguments[0] ?? text.value; // elements are known by their id
+return cards.getAttribute("aria-busy") === "false"
+  && decodeURIComponent(link.hash) === "#text=" + typed.trim().replace(/\\s+/g, " ");
 """
 TRANSLATIONS = """
 return Object.fromEntries([...document.querySelectorAll(".card")].map((card) => [card.dataset.name,
   [...card.querySelectorAll(".said button:not(.end, .cut)")].map((word) => word.textContent)]));
 """
-ENTER = """
-document.getElementById("text").value = arguments[0];
-document.getElementById("text").dispatchEvent(new Event("input"));
-"""
+ENTER = 'text.value = arguments[0]; text.dispatchEvent(new Event("input"));'
 
 
 def one(browser, selector: str):
@@ -141,7 +137,8 @@ def live(browser, tmp_path):
         systems.append({"name": name, "colour": ["#0072B2", "#56B4E9"], "model": model})
     ready = [{"length": "4 words", "pairs": [{"source": READY, "reference": MEANT}]}]
     path = tmp_path / "live.html"
-    path.write_bytes(render_live(systems, ("en", "de"), ready))
+    content = {"source": "en", "target": "de", "systems": systems, "ready": ready}
+    path.write_bytes(render_live(content))
     browser.get(path.as_uri())
     translated(browser)
     return browser
@@ -177,9 +174,9 @@ def test_the_page_fits_a_phone_and_on_paper_and_without_its_script_shows_all(pag
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
     assert shown(page, f"#line-{line}")
     assert page.execute_script("return document.documentElement.scrollWidth") <= PHONE["width"]
-    everything = len(page.find_elements("css selector", "details table"))
+    folded = len(page.find_elements("css selector", ".p")) - len(shown(page, ".p"))
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    assert len(shown(page, "details table")) == everything
+    assert 0 < folded == len(shown(page, ".p"))
     page.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     page.refresh()
     assert len(shown(page, ".sentence")) == len(examples(report[1]))
@@ -191,9 +188,9 @@ def test_the_live_page_translates_as_python_does_with_the_same_weights(live, tra
         for name, translator in translators.items():
             found = translator.translate(text, beam=1)
             assert said[name] == [SPECIAL.get(piece, piece) for piece in found.pieces], (name, text)
-            card = one(live, f'.card[data-name="{name}"]').text
-            assert not found.unknown or ", ".join(found.unknown) in card
-            assert ("20 of 28 words" in card) == text.startswith(TEXT)
+            warned = one(live, "#warning").text
+            assert not found.unknown or ", ".join(found.unknown) in warned
+            assert ("20 of 28 words" in warned) == text.startswith(TEXT)
     assert enter(live, "") == {}
 
 
@@ -229,10 +226,22 @@ def test_the_map_has_the_weights_and_a_word_lights_what_it_looks_at(live, transl
     assert one(live, "[data-name=additive] .most").text == SPECIAL.get(most, most)
 
 
+def test_a_known_word_is_offered_and_a_clause_added_to_ones_own_sentence(live):
+    enter(live, TEXT.replace("dog", "dig"))
+    one(live, "#warning button").click()
+    said = translated(live, TEXT)["fixed"]
+    one(live, "#longer").click()
+    translated(live, TEXT.replace(".", ", and the old man ."))
+    assert f"of {len(said) - (said[-1] == '.') + 7} words kept" in one(live, "#cards").text
+
+
 def test_a_ready_sentence_has_its_reference_and_a_link_leads_to_its_text(live):
     one(live, "#ready button").click()
     translated(live, "the old man .")
     assert one(live, "#meant").text == MEANT
+    one(live, "#longer").click()
+    translated(live, "the old man , and the old man .")
+    assert one(live, "#meant").text == MEANT.replace(".", f", und {MEANT}")
     text = "Ein Satz: 100% #1 & <b>"
     enter(live, text)
     link = one(live, "#link").get_attribute("href")

@@ -76,6 +76,6 @@ def test_systems_without_their_checkpoint_are_left_out_and_said_to_be(tmp_path, 
 
 def test_no_text_breaks_out_of_the_page():
     ready = [{"length": "1 word", "pairs": [{"source": HOSTILE, "reference": HOSTILE}]}]
-    page = render_live([{"name": HOSTILE}], ("en", "de"), ready)
+    page = render_live({"systems": [{"name": HOSTILE}], "ready": ready})
     assert page.count(b"<script") == 2
     assert content(page)["systems"] == [{"name": HOSTILE.replace("\ud83d", "?")}]
