@@ -15,7 +15,6 @@ REFUSALS = [
     ("train", "training.max_epoch=3", "training.max_epochs"),
     ("train", "+lr=3", "training.optimizer.learning_rate"),
     ("train", "hidden_size=1", "model.encoder.hidden_size, model.decoder.hidden_size"),
-    ("train", "vocab=1", "tokenization.vocabulary_size"),
     ("train", "dropuot=1", "model.dropout"),
     ("train", "attention=1", "model.attention"),
     ("translate", "beam_size=5", "decoding.beam"),
@@ -67,8 +66,6 @@ REFUSALS = [
     ("train", "--epochs 5", "training.max_epochs"),
     ("train", "seed=2 --batch-size=8", "training.batch_size"),
     ("reproduce", "--experiment smoke", "--experiment"),
-    ("translate", "--sauce x", "--sauce"),
-    ("train", "corpus.train = 100", "corpus.train"),
     ("translate", "runs/a/seed-1", "runs/a/seed-1"),
     # settings that do not go together
     ("train", "'model.attention={kind: fixed}'", "model.attention.kind=fixed"),
@@ -137,6 +134,9 @@ REFUSALS = [
     ("evaluate", "source=none reference=ref hypotheses=ref system=m output=o", "source=none"),
     ("evaluate", "source=pipe reference=ref hypotheses=ref system=m output=o", "source=pipe"),
     ("evaluate", "source=src reference=ref hypotheses=pipe system=m output=o", "hypotheses=pipe"),
+    ("evaluate", "source=src reference=ref checkpoint=model maps=[3] output=o", "maps=3"),
+    ("evaluate", "checkpoint=model test_sets=[] test_texts.test=src output=o", "test_texts.test "),
+    ("evaluate", "checkpoint=model test_sets=[] test_texts.a/b=src output=o", "test_texts.a/b "),
     # evaluations to compare
     ("compare", "evaluations=[one,two] output=o baseline=onw", "baseline=onw"),
     ("compare", "evaluations=[one,two] output=o baselines.two=onw", "baselines=onw"),

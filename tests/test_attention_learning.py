@@ -4,18 +4,14 @@ Tiny models learn to copy or to reverse words of up to 12 letters, all with the 
 asked new words of the longest lengths. One fixed vector cannot hold those.
 """
 
+from pathlib import Path
+
 import pytest
 import torch
 from helpers.reversal import reversal_experiment, without_dropout, write_reversal_corpus
 from helpers.small_training import train
 
-from seq2seq.config import (
-    AttentionConfig,
-    DecoderConfig,
-    DecodingConfig,
-    EncoderConfig,
-    ModelConfig,
-)
+from seq2seq.config import AttentionConfig, DecoderConfig, DecodingConfig
 from seq2seq.config.settings import ATTENTION_KINDS
 from seq2seq.data.text import read_lines
 from seq2seq.data.vocabulary import BOS, EOS, SPECIALS
@@ -59,13 +55,9 @@ def trained(kind, task, **decoder):
     """Of one size and budget for all; the words of an update are of one length."""
     # local_p finds its centre by the slope of a Gaussian, which a narrow window would cut off.
     window = 6 if kind == "local_p" else 2
-    config = ModelConfig(
-        embedding_dim=16,
-        dropout=0.0,
-        encoder=EncoderConfig(hidden_size=16),
-        attention=AttentionConfig(kind=kind, size=32, heads=2, window=window, slots=32),
-        decoder=DecoderConfig(hidden_size=32, **decoder),
-    )
+    config = without_dropout(reversal_experiment(Path())).model
+    config.attention = AttentionConfig(kind=kind, size=32, heads=2, window=window, slots=32)
+    config.decoder = DecoderConfig(hidden_size=32, **decoder)
     torch.manual_seed(0)
     model = TranslationModel(config, PIECES, PIECES)
     generator = torch.Generator().manual_seed(1)

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from helpers.pages import WRITTEN
+from helpers.pages import ROOT, WRITTEN
 
-ROOT = Path(__file__).resolve().parent.parent
 TOOL = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
 TABLE, SHELVES = TOOL["budget"], TOOL["shelves"]
 

@@ -12,7 +12,7 @@ from dataclasses import fields
 import pytest
 import torch
 from helpers.commands import ROOT, run
-from helpers.composing import STUDY, compose, compose_config, compose_runs
+from helpers.composing import STUDY, compose, compose_config
 
 from seq2seq.composition import SETTINGS
 from seq2seq.config import setting_names
@@ -59,10 +59,11 @@ def test_reproduce_runs_each_system_with_each_seed_and_a_chosen_one_alone(words,
 
 
 def test_a_setting_may_follow_the_system_and_the_seed_of_its_run():
-    (kind,) = compose_runs(["system=general"])
+    _, (kind,) = compose("reproduce", ["system=general"])
     assert kind.model.attention.kind == "general"
     parents = "systems.no-attention.training.init_from=outputs/${system}/seed-${seed}"
-    attended, _, _, blind = compose_runs([parents, "corpus.seed=${seed}", "seeds=[4,5]"])
+    words = [parents, "corpus.seed=${seed}", "seeds=[4,5]"]
+    _, (attended, _, _, blind) = compose("reproduce", words)
     assert (attended.training.init_from, attended.corpus.seed) == (None, 4)
     assert (blind.training.init_from, blind.corpus.seed) == ("outputs/no-attention/seed-5", 5)
 

@@ -6,25 +6,19 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers.commands import ROOT
+from helpers.reversal import reversal_experiment, without_dropout
 
 import minimal
-from seq2seq.config import (
-    AttentionConfig,
-    DecoderConfig,
-    EncoderConfig,
-    GrammarCorpus,
-    ModelConfig,
-    OptimizerConfig,
-)
+from seq2seq.config import GrammarCorpus, OptimizerConfig
 from seq2seq.data.batching import Batch
 from seq2seq.data.grammar import write_corpus
 from seq2seq.model.translation import TranslationModel
 from seq2seq.training.loss import batch_loss
 from seq2seq.training.optimization import build_optimizer, clipped_step, learning_rate
 
-WIDTH, WORDS, UPDATES = 8, 20, 50
+WIDTH, WORDS, UPDATES = 16, 20, 50
 CPU = torch.device("cpu")
-ROOT = Path(__file__).parent.parent
 
 
 def ragged_batches():
@@ -37,13 +31,8 @@ def ragged_batches():
 
 
 def of_the_package(kind):
-    config = ModelConfig(
-        embedding_dim=WIDTH,
-        dropout=0.0,
-        encoder=EncoderConfig(hidden_size=WIDTH),
-        attention=AttentionConfig(kind=kind, size=WIDTH),
-        decoder=DecoderConfig(hidden_size=2 * WIDTH, recurrence="reference"),
-    )
+    config = without_dropout(reversal_experiment(Path(), kind)).model
+    config.decoder.recurrence = "reference"
     return TranslationModel(config, WORDS, WORDS).double()
 
 

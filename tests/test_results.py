@@ -1,13 +1,11 @@
 """What the README says of results is what the published tables say."""
 
 import re
-from pathlib import Path
 
 import pytest
+from helpers.pages import PAGES, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-RESULTS = README.partition("## Results")[2].partition("##")[0]
+RESULTS = PAGES[ROOT / "README.md"].partition("## Results")[2].partition("##")[0]
 ROWS = [line for line in RESULTS.split("\n") if line.startswith("|") and "](" in line]
 
 

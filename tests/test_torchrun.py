@@ -5,13 +5,13 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import psutil
 import pytest
 import torch
-from helpers.commands import TOY, run
-from helpers.launching import torchrun
+from helpers.commands import TOY, command, run
 from helpers.small_checkpoint import save_tiny
 from helpers.small_training import metrics, outcome, weights
 
@@ -21,13 +21,13 @@ from seq2seq.device import ProcessGroup
 from seq2seq.errors import UserError
 from seq2seq.training.run_folder import RunFolder
 
-TWO = ["--standalone", "--nproc-per-node=2"]
+TWO = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
 
 def start(folder: Path, script: str, *arguments: str) -> subprocess.Popen:
     """Start a script in two processes; its log comes line by line."""
     return subprocess.Popen(
-        torchrun(TWO, script, *arguments),
+        [*TWO, *command(script, *arguments)[1:]],
         cwd=folder,
         stderr=subprocess.PIPE,
         encoding="utf-8",
@@ -69,22 +69,22 @@ def test_processes_make_the_updates_of_one(tmp_path):
 def test_a_signal_or_death_of_one_stops_all_and_nothing_is_lost(tmp_path):
     """With dropout: each process has random numbers of its own."""
     settings = ["training.log_every=1", "training.save_minutes=0", "training.validate_every=20"]
-    command = tmp_path, "train", *TOY, *settings, "model.dropout=0.3", "training.max_epochs=3"
+    words = tmp_path, "train", *TOY, *settings, "model.dropout=0.3", "training.max_epochs=3"
 
-    stopped = start(*command)
+    stopped = start(*words)
     assert any("update 3 of" in line for line in stopped.stderr)
     stopped.send_signal(signal.SIGTERM)
     stopped.communicate()
     cut = trained(tmp_path, "quickstart")
     assert cut.record().status == "interrupted"
 
-    killed = start(*command)
+    killed = start(*words)
     assert any("update 9 of" in line for line in killed.stderr)
     psutil.Process(killed.pid).children()[0].kill()  # it writes
     finish(killed, status=1)
 
-    assert finish(start(*command)).count("Resuming outputs") == 1
-    finish(start(*command, "name=whole"))
+    assert finish(start(*words)).count("Resuming outputs") == 1
+    finish(start(*words, "name=whole"))
     assert outcome(cut) == outcome(trained(tmp_path, "whole"))
     states = weights(cut, RNG)
     assert not torch.equal(states["cpu"], states["rank-1/cpu"])

@@ -3,11 +3,11 @@
 import contextlib
 import io
 import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from helpers.commands import ROOT
 from torch.distributions import Normal
 from torch.testing import assert_close
 
@@ -15,7 +15,7 @@ from seq2seq.config import AttentionConfig
 from seq2seq.model.attention import build_attention
 from seq2seq.model.encoder import Source
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "worked_examples.py"
+PAGE = ROOT / "docs" / "worked_examples.py"
 
 
 @pytest.fixture(scope="module")

@@ -44,15 +44,6 @@ def test_subwords_of_text_that_is_not_normalised_keep_every_character(unchanged,
     assert unchanged.detokenize(pieces) == " ".join(text.split())
 
 
-@given(text=WORDS)
-def test_the_words_of_pieces_are_those_of_the_text(subwords, text):
-    pieces = subwords.tokenize(text)
-    words = [""] * len(text.split())
-    for piece, word in zip(pieces, subwords.words(pieces), strict=True):
-        words[word] += piece.replace("▁", "")
-    assert words == text.split()
-
-
 def test_without_spaces_each_piece_is_a_word(unchanged):
     assert unchanged.words(["▁", "对", "不对", "；"]) == [0, 0, 1, 2]
     assert unchanged.words(["▁对", "不对"]) == [0, 1]

@@ -95,8 +95,7 @@ def test_search_is_the_slow_search_that_never_stops_early(which, search, most, p
 
 
 def test_search_does_no_needless_work(monkeypatch):
-    """No source is repeated, finished sentences are dropped, and it ends when nothing better can
-    come."""
+    """No source is repeated, what is finished is dropped, and it ends as soon as it can."""
     eager, shapes = random_model("additive", 16), []
     eager.output.bias.data[EOS] = 16
     step = eager.step

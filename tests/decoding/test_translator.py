@@ -11,7 +11,6 @@ from helpers.small_checkpoint import (
     SIDES,
     codec,
     experiment,
-    save_tiny,
     small,
     tiny_translator,
     word_translator,
@@ -21,11 +20,6 @@ from seq2seq.config import DecodingConfig
 from seq2seq.decoding.hypothesis import Hypothesis
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
-
-
-def test_a_path_is_enough(tmp_path):
-    loaded = Translator.load(str(save_tiny(tmp_path / "model")), precision="fp32")
-    assert loaded.translate("a dog") == tiny_translator().translate("a dog")
 
 
 def test_any_iterable_of_lines_is_translated_in_its_order():
@@ -147,10 +141,6 @@ def test_words_are_met_in_a_known_form_or_listed_as_unknown(typed, written, unkn
     assert translator.score(typed, "ein") == translator.score(written, "ein")
     translator.as_written = True
     assert translator.cut(typed) == typed.replace("\ud83d", "?").split()
-
-
-def test_pieces_are_listed_as_unknown_without_the_sign_of_a_space():
-    assert tiny_translator().translate("a dog and 🎉 dogs").unknown == ["🎉"]
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 100])

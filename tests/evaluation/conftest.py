@@ -3,9 +3,7 @@ from pathlib import Path
 
 import pytest
 from helpers.reversal import reversal_experiment, write_reversal_corpus
-
-from seq2seq.data.preparation import prepare
-from seq2seq.training.trainer import Trainer
+from helpers.small_training import train
 
 
 @pytest.fixture(scope="session")
@@ -14,9 +12,7 @@ def runs(tmp_path_factory) -> list[Path]:
     folder = tmp_path_factory.mktemp("evaluate")
     write_reversal_corpus(folder / "corpus")
     config = reversal_experiment(folder, learning_rate=0.01, max_updates=6)
-    data = prepare(config.corpus, config.tokenization, Path(config.data))
-    seeds = [dataclasses.replace(config, seed=seed) for seed in (1, 2)]
-    return [Trainer(seed, data).run().path for seed in seeds]
+    return [train(dataclasses.replace(config, seed=seed)).path for seed in (1, 2)]
 
 
 @pytest.fixture(scope="session")

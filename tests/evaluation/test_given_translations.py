@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 from helpers.commands import run
+from helpers.samples import joined, put
 from sacrebleu import corpus_bleu
 
 import seq2seq
@@ -22,8 +23,7 @@ def texts() -> dict[str, list[str]]:
 
 
 def write(folder, texts, **files):
-    for name, lines in {**texts, **files}.items():
-        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    put(folder, {name: joined(lines) for name, lines in {**texts, **files}.items()})
 
 
 def score(folder, name, *words, ok=True):

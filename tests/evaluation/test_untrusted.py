@@ -6,9 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from helpers.reversal import write_reversal_corpus
+from helpers.reversal import evaluation_of, write_reversal_corpus
 from helpers.small_checkpoint import reseal
-from helpers.toy_evaluation import settings
 
 from seq2seq.errors import UserError
 from seq2seq.evaluation.evaluate import evaluate
@@ -82,7 +81,7 @@ def test_a_crafted_run_chooses_neither_where_nor_how_much_is_written(run, tmp_pa
         before = contents(root, copy / "evaluations")
         for texts in ({}, {"source": "own", "reference": "own.ref"}):
             try:
-                evaluate(settings(copy, data="data", **texts))
+                evaluate(evaluation_of(copy, data="data", **texts))
             except (UserError, OSError):  # the script says both in one line
                 refused += 1
         assert contents(root, copy / "evaluations") == before, (name, what)

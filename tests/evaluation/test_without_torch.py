@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+from helpers.samples import joined, put
 from helpers.synthetic_translations import translated
 from sacrebleu import corpus_ter
 
@@ -61,9 +62,7 @@ def write(folder):
     texts = {name: translated({5: 30, 25: 30, 35: 30}, lambda n: 0.9, ord(name)) for name in "ab"}
     columns = {"test.en": texts["a"].sources, "test.de": texts["a"].references}
     columns |= {f"{name}.txt": of.hypotheses for name, of in texts.items()}
-    folder.mkdir()
-    for name, lines in columns.items():
-        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    put(folder, {name: joined(lines) for name, lines in columns.items()})
     return texts
 
 

@@ -7,6 +7,7 @@ import runpy
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from unittest import mock
 
@@ -76,9 +77,9 @@ def run(
     return subprocess.CompletedProcess(started, status, printed, logged)
 
 
-def draw_nothing(patch: pytest.MonkeyPatch) -> None:
+def draw_nothing(patch: pytest.MonkeyPatch, modules: Sequence[str] = ("compare", "page")) -> None:
     """Let reports lay out figures, but not draw them: nobody looks at these pictures."""
-    for module in ("compare", "page"):
+    for module in modules:
         patch.setattr(f"seq2seq.report.{module}.render", sketch)
 
 

@@ -15,12 +15,7 @@ def compose_config(name, overrides):
     return compose(name, [*overrides])[0]
 
 
-def compose_runs(overrides):
-    """The configs of the trainings of ``reproduce``."""
-    return compose("reproduce", [*overrides])[1]
-
-
 @cache
 def runs(*overrides: str) -> dict[str, TrainConfig]:
     """The config of each system, by its name."""
-    return {run.system: run for run in compose_runs([STUDY, *overrides])}
+    return {run.system: run for run in compose("reproduce", [STUDY, *overrides])[1]}

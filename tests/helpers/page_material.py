@@ -1,18 +1,17 @@
 """Evaluations with all that a report can show, maps, losses and hostile text; their reports."""
 
 import random
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from matplotlib.figure import Figure
 
+from helpers.commands import draw_nothing
 from helpers.synthetic_translations import evaluated, translated
 from seq2seq.config import CompareConfig, EvaluationConfig
 from seq2seq.evaluation.comparison import Comparison
 from seq2seq.evaluation.translations import AttentionMap, ReferenceScores, lines_by_length
-from seq2seq.report import compare, page
+from seq2seq.report import compare
 
 SETTINGS = EvaluationConfig(bootstrap=100)
 LENGTHS = {5: 110, 12: 4, 25: 101, 64: 3}
@@ -25,14 +24,6 @@ HOSTILE = [
 LABELS = {"fixed": "one vector", "additive": "$5|</title>/..", "dot": "$5|</title>_.."}
 
 
-def sketch(
-    lay_out: Callable[[], Figure], prefix: str = "", forms: Sequence[str] = ("svg",)
-) -> dict[str, bytes]:
-    """Lay out a figure, but do not draw it, which takes most of the time."""
-    lay_out()
-    return dict.fromkeys(forms, b"<svg></svg>")
-
-
 def write_report(
     folders: list[str], output: Path, baseline: str | None = "fixed", drawn: bool = False, **more
 ) -> tuple[Path, Comparison]:
@@ -42,8 +33,7 @@ def write_report(
     """
     settings = {"baseline": baseline, "evaluation": SETTINGS, **more}
     with pytest.MonkeyPatch.context() as patch:
-        for module in (compare,) if drawn else (compare, page):
-            patch.setattr(module, "render", sketch)
+        draw_nothing(patch, ["compare"] if drawn else ["compare", "page"])
         config = CompareConfig(evaluations=folders, output=str(output), **settings)
         return output, compare.compare(config)
 

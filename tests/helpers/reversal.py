@@ -4,10 +4,13 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
+from helpers.samples import joined, put
 from seq2seq.config import (
     AttentionConfig,
     DecoderConfig,
+    DecodingConfig,
     EncoderConfig,
+    EvaluateConfig,
     EvaluationConfig,
     FilesCorpus,
     ModelConfig,
@@ -17,17 +20,17 @@ from seq2seq.config import (
     TrainingConfig,
 )
 
+SCORING = EvaluationConfig(length_buckets=[2, 4], bootstrap=100)
+
 
 def write_reversal_corpus(directory: Path, train: int = 200, longest: int = 6) -> Path:
     """Write train, valid and test text of words a-h, one to ``longest`` a line."""
     luck = random.Random(1)
-    directory.mkdir(parents=True, exist_ok=True)
     for split, count in (("train", train), ("valid", 30), ("test", 100)):
         lines = [luck.choices("abcdefgh", k=luck.randint(1, longest)) for _ in range(count)]
-        source = "".join(" ".join(line) + "\n" for line in lines)
-        target = "".join(" ".join(reversed(line)).upper() + "\n" for line in lines)
-        (directory / f"{split}.source").write_text(source, encoding="utf-8")
-        (directory / f"{split}.target").write_text(target, encoding="utf-8")
+        target = joined(" ".join(reversed(line)).upper() for line in lines)
+        source = joined(" ".join(line) for line in lines)
+        put(directory, {f"{split}.source": source, f"{split}.target": target})
     return directory
 
 
@@ -50,10 +53,17 @@ def reversal_experiment(
             decoder=DecoderConfig(hidden_size=32),
         ),
         training=TrainingConfig(**settings, optimizer=OptimizerConfig(learning_rate=learning_rate)),
-        evaluation=EvaluationConfig(length_buckets=[2, 4], bootstrap=100),
+        evaluation=SCORING,
         data=str(folder / "data"),
         output=str(folder / "outputs"),
     )
+
+
+def evaluation_of(run: Path, **changes: object) -> EvaluateConfig:
+    """How to evaluate its run folder: greedily, on one CPU core, in float32."""
+    usual = {"decoding": DecodingConfig(beam=1), "device": "cpu", "precision": "fp32"}
+    places = {"checkpoint": str(run), "data": str(run / "data"), "evaluation": SCORING}
+    return EvaluateConfig(**{**usual, **places, **changes})
 
 
 def with_optimizer(config: TrainConfig, **settings: object) -> TrainConfig:

@@ -4,41 +4,25 @@ import functools
 import itertools
 import json
 import shutil
+from dataclasses import asdict
 
 import pytest
 from helpers.page_material import LABELS, SETTINGS, write_report
 from helpers.synthetic_translations import evaluated, translated
 
 from seq2seq.errors import UserError
+from seq2seq.record import EvaluationRecord, TrainingRecord
 from seq2seq.report import compare
 
 FILES = ["figure.pdf", "figure.svg", "page.html", "scores.json", "table.md", "table.tex"]
 TEXTS = translated({5: 20, 40: 20}, lambda n: 0.9)
-TRAINING = {
-    "experiment": "trial",
-    "system": "additive",
-    "seed": 1,
-    "status": "finished",
-    "reason": "max_",
-    "precision": "bf16",
-    "progress": {"update": 9, "best_update": 5, "epoch": 1, "seconds": 60.0},
-    "parameters": {"total": 5},
-    "training_pairs": 9,
-    "data_sha256": {"train.source": "0"},
-    "command": ["train.py"],
-    "git_commit": "0",
-    "git_modified": False,
-    "earlier_commits": ["1"],
-    "hardware": {"device": "cpu", "processor": "x", "threads": "1", "torch": "2"},
-}
+TRAINING = asdict(TrainingRecord(system="additive", seed=1, status="finished"))
 VALIDATION = {"kind": "validation", "update": 5, "loss": 1.0, "bleu": 2.0, "bleu_by_length": {}}
 RECORD = {
-    **TRAINING,
+    **asdict(EvaluationRecord(system="additive", corpus="grammar", checkpoint="a/b", maps=[1])),
     "members": [{"seed": 1, "training": TRAINING}],
-    "maps": [1],
+    "training": TRAINING,
     "config": {"corpus": {"train_max_words": 30}, "model": {"attention": {"kind": "additive"}}},
-    "corpus": "grammar",
-    "checkpoint": "a/b",
     "identity": {"search": {"beam": 5}},
 }
 DEEP = functools.reduce(lambda inner, _: {"training": inner}, range(400), {})

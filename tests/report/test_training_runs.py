@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 from helpers.page_material import SETTINGS
-from helpers.reversal import reversal_experiment, write_reversal_corpus
+from helpers.reversal import evaluation_of, reversal_experiment, write_reversal_corpus
 from helpers.small_training import train
 from helpers.synthetic_translations import evaluated, translated
-from helpers.toy_evaluation import settings
 
 from seq2seq.evaluation.comparison import Comparison, compare_systems
 from seq2seq.evaluation.evaluate import evaluate
@@ -123,7 +122,7 @@ def test_losses_in_other_pieces_are_said_not_to_compare(tmp_path, one, other, di
 def test_what_training_writes_is_what_is_read(tmp_path):
     write_reversal_corpus(tmp_path / "corpus")
     folder = train(reversal_experiment(tmp_path, max_updates=4, validate_every=2, log_every=2)).path
-    (evaluation,) = evaluate(settings(folder, data=str(tmp_path / "data")))
+    (evaluation,) = evaluate(evaluation_of(folder, data=str(tmp_path / "data")))
     comparison = compare_systems([evaluation], None, evaluation.settings)
     (run,) = training_runs.training_runs(comparison)
     assert run.config == evaluation.record.config

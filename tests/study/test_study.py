@@ -3,7 +3,6 @@
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,12 +10,12 @@ import report
 import stats
 from content import MIDDLE
 from europarl_pages import ATTENTION, BASELINE, BLIND
+from helpers.pages import ROOT
 from packed import RESULTS, read_all
 from sacrebleu.metrics import BLEU
 
 from seq2seq.errors import UserError
 
-ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "docs" / "results" / "study"
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*\.?\d*(?![\w.])")
 
