@@ -28,7 +28,7 @@ from tqdm import tqdm
 
 PAD, UNKNOWN, BEGIN, END = range(4)
 MARKS = ["<pad>", "<unk>", "<s>", "</s>"]  # in the order of these numbers
-LONGEST = 100  # words of a sentence; training leaves out longer ones
+LONGEST = 100  # numbers of a sentence, END included; training leaves out longer ones
 
 Text = list[tuple[str, str]]  # sentences with their translations
 Pair = tuple[list[int], list[int]]  # the same as numbers; each side ends with END
@@ -84,23 +84,24 @@ class Attention(nn.Module):
         self.W_y = nn.Linear(E, D, bias=False)
 
     def forward(self, state: Tensor, word: Tensor, source: Source) -> Tensor:
-        # The query is s_(i-1) in the paper. It has not read the last word yet, so we add this word.
-        query = self.W_a(state + self.W_y(word))[:, None]  # B 1 A
-        # A.1.2: e_ij = v_a tanh(W_a s_(i-1) + U_a h_j), how well word j fits the query.
-        scores = self.v_a(torch.tanh(query + source.keys)).squeeze(2)  # B S
-        # (6): alpha_ij = exp(e_ij) / sum_k exp(e_ik), and 0 at padding.
+        # In the paper, the query is s_(i-1). It has not read the last word; so we add this word.
+        query = state + self.W_y(word)  # B D
+        # A.1.2: e_ij = v_a tanh(W_a query + U_a h_j), how well word j fits the query.
+        scores = self.v_a(torch.tanh(self.W_a(query)[:, None] + source.keys)).squeeze(2)  # B S
+        # (6): alpha_ij = exp(e_ij) / sum_k exp(e_ik). A score of -inf makes a weight of 0, so
+        # padding gets none, and the words' weights still sum to 1.
         weights = scores.masked_fill(~source.mask, -torch.inf).softmax(dim=1)  # B S
         # (5): c_i = sum_j alpha_ij h_j.
         return (weights[:, None] @ source.annotations).squeeze(1)  # B 2H
 
 
 class Translator(nn.Module):
-    """Encoder and decoder: RNNsearch of the paper, or without attention RNNencdec."""
+    """Encoder and decoder: the paper's RNNsearch; or without attention, like its RNNencdec."""
 
     def __init__(self, sources: int, targets: int, attends: bool, width: int = 128) -> None:
         super().__init__()
         E, H, D, A = width, width, 2 * width, width
-        self.scale = E**0.5  # the LSTMs read words with a standard deviation of about 1
+        self.scale = E**0.5  # the LSTMs read words so scaled; query and readout, as they are
         self.source_words = nn.Embedding(sources, E)
         self.target_words = nn.Embedding(targets, E)
         self.ahead = nn.LSTM(E, H, batch_first=True)
@@ -127,7 +128,7 @@ class Translator(nn.Module):
         annotations = torch.cat([ahead, back], dim=2)  # h_j = [forward h_j; backward h_j]
         last = mask.sum(dim=1) - 1
         summary = torch.cat([ahead[torch.arange(len(last)), last], back[:, 0]], dim=1)
-        keys = self.attention.U_a(annotations) if self.attention else annotations
+        keys = self.attention.U_a(annotations) if self.attention else annotations  # else unused
         return Source(annotations, keys, mask, summary)
 
     def begin(self, source: Source) -> tuple[Tensor, Tensor]:
@@ -153,9 +154,12 @@ class Translator(nn.Module):
         return functional.linear(readout, self.target_words.weight, self.bias)
 
     def forward(self, sentences: Tensor, translations: Tensor) -> Tensor:
-        """Loss: the mean of -log p(y_i | ...) over all words (2). A step reads the true y_(i-1)."""
+        """Loss: the mean of -log p(y_i | ...) over all words (2).
+
+        A step reads the true y_(i-1), not what it would have written (teacher forcing).
+        """
         source = self.encode(sentences)
-        before = functional.pad(translations[:, :-1], (1, 0), value=BEGIN)
+        before = functional.pad(translations[:, :-1], (1, 0), value=BEGIN)  # step i reads word i-1
         words = self.target_words(before)  # B T E
         hidden, cell = self.begin(source)
         states, contexts = [], []
@@ -206,7 +210,7 @@ def translate(model: Translator, sources: Tensor) -> list[list[int]]:
     source = model.encode(sources)
     hidden, cell = model.begin(source)
     written = [torch.full_like(sources[:, 0], BEGIN)]
-    ended = written[0] == END
+    ended = written[0] == END  # none yet
     while not ended.all() and len(written) <= 2 * sources.shape[1] + 10:
         word = model.target_words(written[-1])
         hidden, cell, context = model.step(word, hidden, cell, source)
