@@ -22,7 +22,7 @@ SAMPLE := data/europarl-study
 TEXT := corpus.directory=$(SAMPLE)
 GRAMMAR := outputs/quickstart
 
-.PHONY: help install scoring dev reproduce study docs test test-all test-fast lint format clean
+.PHONY: help install scoring dev reproduce answers study docs test test-all test-fast lint format clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-11s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ dev: $(DEV) ## Add what tests and style checks need
 
 reproduce: $(STAMP) ## Train both translators (5 to 20 minutes) and compare them by sentence length
 	$(BIN)/python scripts/reproduce.py
+
+answers: $(STAMP) ## Write the answers to the exercises, docs/exercises/answers.py
+	$(BIN)/python docs/exercises/grade.py --answers
 
 study: $(STAMP) ## Train the study again (28 hours of training on one core) and write its pages; TEXT=corpus.directory=DIR for its text in DIR
 	test "$(TEXT)" != "corpus.directory=$(SAMPLE)" || $(BIN)/python study/sample.py $(SAMPLE)

@@ -21,18 +21,20 @@ if TYPE_CHECKING:
     from seq2seq.decoding.hypothesis import Hypothesis
     from seq2seq.decoding.translator import Translator
     from seq2seq.evaluation.comparison import bleu_by_length
+    from seq2seq.model.attention import attention
 
 __version__ = "0.2.0"
 PLACES = {
     **dict.fromkeys(("evaluate", "reproduce", "train"), "seq2seq.api"),
     **dict.fromkeys(("Hypothesis", "Translator"), "seq2seq.decoding.translator"),
     "DecodingConfig": "seq2seq.config",
+    "attention": "seq2seq.model.attention",
     "bleu_by_length": "seq2seq.evaluation.comparison",
 }
 """Public name -> its module, which is imported when the name is used: most load PyTorch."""
 __all__ = [
-    "DecodingConfig", "Hypothesis", "Translator", "UserError", "__version__", "bleu_by_length",
-    "evaluate", "reproduce", "train",
+    "DecodingConfig", "Hypothesis", "Translator", "UserError", "__version__", "attention",
+    "bleu_by_length", "evaluate", "reproduce", "train",
 ]  # fmt: skip
 
 

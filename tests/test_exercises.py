@@ -1,63 +1,62 @@
-"""The exercises: their checks accept the answers, and refuse blanks and likely mistakes."""
+"""The exercises: right answers pass, and each usual mistake has a message of its own."""
 
-import math
-import runpy
-from pathlib import Path
-from types import SimpleNamespace
+import re
+from unittest import mock
 
 import pytest
-import torch
+from exercises import grade
+from helpers.commands import TOY
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "exercises"
+import seq2seq
+from seq2seq.config.settings import ATTENTION_KINDS
+from seq2seq.model.attention import OWN
 
-
-def load(name):
-    return SimpleNamespace(**runpy.run_path(str(FOLDER / name)))
-
-
-CHECKS = [check for name, check in vars(load("test_blanks.py")).items() if name[:5] == "test_"]
-ANSWERS = load("answers.py")
-
-
-def accepts(check, work):
-    """Whether a check passes in all its cases."""
-    marks = [mark for mark in getattr(check, "pytestmark", []) if mark.name == "parametrize"]
-    name, cases = marks[0].args if marks else ("", [None])
-    try:
-        for case in cases:
-            check(work, **({name: case} if name else {}))
-    except (AssertionError, NotImplementedError, TypeError, pytest.fail.Exception):
-        return False
-    return True
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_answers_are_accepted_and_blanks_are_not(check):
-    assert accepts(check, ANSWERS)
-    assert not accepts(check, load("blanks.py"))
+MISTAKES = {
+    "scores = self.v_a(query + source.keys).squeeze(2)": "tanh",
+    "weights = scores.masked_fill(~source.mask, -torch.inf).softmax(0)": "axis",
+    "weights = scores.softmax(dim=1) * source.mask": "before the softmax",
+    "back = self.back(reverse(words, mask))[0]": "reversed",
+    "back = self.back(words.flip(1))[0].flip(1)": "read first",
+    "summary = torch.cat([ahead[:, -1], back[:, 0]], dim=1)": "at last",
+    "summary = torch.cat([ahead[range(len(last)), last], back[:, -1]], dim=1)": "at the first",
+    "context = source.annotations.mean(dim=1)": "without",
+    "cell = i.sigmoid() * cell + f.sigmoid() * g.tanh()": "forget",
+    "before = translations": "word before",
+    "real = translations >= PAD": "must not count",
+}
+BLANK = (grade.HERE / "own_attention.py").read_text(encoding="utf-8")
+MINE = BLANK.replace("raise NotImplementedError", "return self.query(query) @ source.keys.mT")
 
 
-def early(order, state, word, attend, lstm):
-    context = attend(state)
-    return lstm(state, word, context if order == "bahdanau" else None), context
+def wrong(folder, blanks, own=MINE):
+    """What is wrong with each exercise that is not right."""
+    (folder / "blanks.py").write_text(blanks, encoding="utf-8")
+    (folder / "own_attention.py").write_text(own, encoding="utf-8")
+    with mock.patch.dict(ATTENTION_KINDS), mock.patch.dict(OWN):
+        return [*filter(None, grade.grade(folder).values())]
 
 
-def without_penalty(hypothesis, reference):
-    penalty = math.exp(min(0, 1 - len(reference) / len(hypothesis)))
-    return ANSWERS.bleu(hypothesis, reference) / penalty
+def test_answers_are_accepted_and_blanks_are_not(tmp_path):
+    assert wrong(tmp_path, grade.exercises(answers=True)) == []
+    assert wrong(tmp_path, grade.exercises(), BLANK) == ["still blank."] * 9
 
 
-@pytest.mark.parametrize(
-    ("name", "mistake"),
-    [
-        ("masked_softmax", lambda scores, lengths: scores.softmax(dim=1)),
-        ("additive_scores", lambda q, h, W_a, U_a, v_a: (W_a @ q + h @ U_a.T) @ v_a),
-        ("contexts", lambda scores, h: scores.softmax(dim=0) @ h),
-        ("decoder_step", early),
-        ("fixed_vector", lambda ahead, back, _: torch.cat([ahead[:, -1], back[:, 0]], dim=1)),
-        ("bleu", without_penalty),
-    ],
-)
-def test_likely_mistakes_are_found(name, mistake):
-    wrong = SimpleNamespace(**{**vars(ANSWERS), name: mistake})
-    assert [accepts(check, wrong) for check in CHECKS].count(False) == 1
+@pytest.mark.slow
+def test_each_usual_mistake_has_a_message_of_its_own(tmp_path):
+    said = []
+    for mistake in MISTAKES:
+        line = rf"(?m)^        {mistake.split()[0]} = .*(?=\n +# End)"
+        said += wrong(tmp_path, re.sub(line, " " * 8 + mistake, grade.exercises(answers=True)))
+    keys = [[key for key in MISTAKES.values() if key in one] for one in said]
+    assert keys == [[key] for key in MISTAKES.values()], said
+
+
+@pytest.mark.slow
+def test_a_checkpoint_of_an_own_attention_opens_only_where_it_is_registered(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with mock.patch.dict(ATTENTION_KINDS), mock.patch.dict(OWN):
+        kind = grade.Module(MINE).Mine
+        run = seq2seq.train(*TOY, "training.max_updates=2", system="mine")
+        assert type(run.translator.model.decoder.attention) is kind
+    with pytest.raises(seq2seq.UserError, match=r"attention\.kind"):
+        seq2seq.Translator(run.path)

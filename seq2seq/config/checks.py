@@ -56,12 +56,12 @@ def require_choice(key: str, value: str, choices: Collection[str]) -> None:
         raise UserError(f"{key}={value} is not a valid choice; valid, nearest first: {near}.")
 
 
-def one_of(*choices: str) -> AfterValidator:
-    """Return the rule that a value is one of ``choices``."""
+def one_of(*choices: str, others: Collection[str] = ()) -> AfterValidator:
+    """Return the rule that a value is one of ``choices``, or then of ``others``, which may grow."""
 
     def check_choice(value: str) -> str:
-        if value not in choices:
-            raise ValueError(f"valid, nearest first: {nearest(value, choices)}")
+        if value not in (*choices, *others):
+            raise ValueError(f"valid, nearest first: {nearest(value, (*choices, *others))}")
         return value
 
     return AfterValidator(check_choice)

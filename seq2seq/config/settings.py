@@ -229,7 +229,7 @@ class EncoderConfig:
 class AttentionConfig:
     """Settings of attention, the one component under study: how the decoder sees the source."""
 
-    kind: Annotated[str, one_of(*ATTENTION_KINDS)] = "additive"
+    kind: Annotated[str, one_of(others=ATTENTION_KINDS)] = "additive"
     """additive (Bahdanau et al. 2014) | dot, general, location, local_m, local_p (Luong et al.
     2015) | scaled_dot, multi_head (Vaswani et al. 2017) | coverage (additive; Tu et al. 2016);
     with a memory of fixed size: slots (additive attention to a few vectors, which learned queries

@@ -5,6 +5,7 @@ must remember of earlier steps. ``read`` runs once per sentence, ``forward`` onc
 In the equations, :math:`s_{i-1}` stands for the query (see :mod:`seq2seq.model.decoder`).
 """
 
+from collections.abc import Callable
 from importlib import import_module
 
 from jaxtyping import Float
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from seq2seq.config import AttentionConfig
 from seq2seq.config.settings import ATTENTION_KINDS
+from seq2seq.errors import UserError
 from seq2seq.model.encoder import Attended, Source
 
 Query = Float[Tensor, "N W H"]
@@ -77,8 +79,23 @@ class Attention(nn.Module):
         return source.weighted_sum(source.softmax(scores))
 
 
+OWN = dict[str, type[Attention]]()
+
+
+def attention(name: str) -> Callable[[type[Attention]], type[Attention]]:
+    """Register the class below ``@seq2seq.attention(name)``; a changed class needs a new name."""
+
+    def register(kind: type[Attention]) -> type[Attention]:
+        if name in ATTENTION_KINDS and name not in OWN:
+            raise UserError(f"{name} is a kind of this package; choose another name.")
+        ATTENTION_KINDS[name], OWN[name] = f"OWN.{kind.__name__}", kind
+        return kind
+
+    return register
+
+
 def build_attention(config: AttentionConfig, query_size: int, annotation_size: int) -> Attention:
     """Build the kind that ``config.kind`` names."""
     module, name = ATTENTION_KINDS[config.kind].split(".")
-    kind: type[Attention] = getattr(import_module(f"{__name__}.{module}"), name)
+    kind = OWN.get(config.kind) or getattr(import_module(f"{__name__}.{module}"), name)
     return kind(query_size, annotation_size, config)
