@@ -24,7 +24,7 @@ from seq2seq.errors import UserError
 
 
 def test_a_path_is_enough(tmp_path):
-    loaded = Translator.load(str(save_tiny(tmp_path / "model")), precision="fp32")
+    loaded = Translator(str(save_tiny(tmp_path / "model")), precision="fp32")
     assert loaded.translate("a dog") == tiny_translator().translate("a dog")
 
 
