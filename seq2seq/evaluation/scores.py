@@ -181,5 +181,5 @@ def bucket_members(
 
     Empty sources are in the first."""
     closed = [f"{before + 1}-{end}" for before, end in pairwise([0, *edges])]
-    number = np.searchsorted(edges, lengths)
+    number = np.searchsorted(edges, lengths, side="left")
     return {label: number == i for i, label in enumerate([*closed, f"{edges[-1] + 1}+"])}
