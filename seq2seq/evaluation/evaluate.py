@@ -220,11 +220,11 @@ def draw_maps(
     from seq2seq.decoding.hypothesis import attention_by_word
 
     numbers = sorted(lines) if translator.model.attends else []
-    sides = [[side[n] for n in numbers] for side in (texts.sources, texts.hypotheses)]
+    sources, hypotheses = ([side[n] for n in numbers] for side in (texts.sources, texts.hypotheses))
     tokenizers = translator.source.tokenizer, translator.target.tokenizer
     maps = []
-    for forced in translator.force(*sides, batch_size, READING):
-        both = zip(tokenizers, sides, strict=True)
+    for forced in translator.force(sources, hypotheses, batch_size, READING):
+        both = zip(tokenizers, (sources, hypotheses), strict=True)
         pieces = [tokenizer.tokenize(side[forced.line]) for tokenizer, side in both]
         source, target, words = attention_by_word(forced.weights[:-1], pieces, tokenizers)
         weights = [[round(weight, 4) for weight in row] for row in words.tolist()]
