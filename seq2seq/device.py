@@ -29,9 +29,7 @@ if hasattr(os, "register_at_fork"):
 def choose_device(name: str) -> torch.device:
     """Return the device ``name``: ``auto`` (cuda if available), ``cpu`` or ``cuda``."""
     require_choice("device", name, ("auto", "cpu", "cuda"))
-    if name == "cpu":
-        return torch.device("cpu")
-    if torch.cuda.is_available():
+    if name != "cpu" and torch.cuda.is_available():
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False  # exact sums
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # it can be deterministic
         return torch.device("cuda", torch.cuda.current_device())
@@ -61,9 +59,8 @@ def mixed_precision(device: torch.device, precision: torch.dtype) -> torch.autoc
 @contextlib.contextmanager
 def deterministic(wanted: bool) -> Iterator[None]:
     """Context in which, if ``wanted``, PyTorch refuses operations that are not deterministic."""
-    before = torch.are_deterministic_algorithms_enabled()
-    if not wanted or before:  # the setter imports PyTorch's compiler: 1 s and 60 MB
-        yield
+    if not wanted or torch.are_deterministic_algorithms_enabled():
+        yield  # the setter imports PyTorch's compiler: 1 s and 60 MB
         return
     torch.use_deterministic_algorithms(True)
     try:

@@ -170,12 +170,6 @@ def environment_record(device: "torch.device | None" = None) -> dict[str, Any]:
     }
 
 
-def earlier_commits(before: Record, commit: str | None) -> list[str]:
-    """Commits other than ``commit`` that the record ``before`` lists."""
-    known = dict.fromkeys([*before.earlier_commits, before.git_commit])
-    return [one for one in known if one not in (None, commit)]
-
-
 def _git(*arguments: str) -> str | None:
     """Output of git for this package's own repository; None if there is none, or if git fails."""
     root = Path(__file__).resolve().parents[1]

@@ -8,14 +8,7 @@ import torch
 from seq2seq import record
 from seq2seq.errors import UserError
 from seq2seq.files import write_json
-from seq2seq.record import Progress, Record, TrainingRecord, earlier_commits, read_record
-
-
-def test_code_that_worked_at_it_before_is_remembered():
-    assert earlier_commits(Record(), "a") == earlier_commits(Record(git_commit="a"), "a") == []
-    second = Record(git_commit="b", earlier_commits=["a"])
-    assert earlier_commits(second, "c") == ["a", "b"]
-    assert earlier_commits(second, "a") == ["b"]
+from seq2seq.record import Progress, TrainingRecord, read_record
 
 
 def test_a_record_of_another_version_is_read(tmp_path):

@@ -4,8 +4,7 @@ A checkpoint stores them as JSON. Each part of the model gets only the group tha
 """
 
 from seq2seq.config.checks import Natural, Stored, between, check, flatten
-from seq2seq.config.checks import nearest, not_a_key, read_json, require_choice
-from seq2seq.config.checks import setting_names, shown
+from seq2seq.config.checks import not_a_key, read_json, require_choice, setting_names, shown
 from seq2seq.config.scripts import CompareConfig, EvaluateConfig, ReproduceConfig, TrainConfig
 from seq2seq.config.scripts import TranslateConfig, shown_names
 from seq2seq.config.settings import ATTENTION_KINDS, CORPORA, INHERITED, AttentionConfig

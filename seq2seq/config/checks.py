@@ -52,8 +52,10 @@ def not_a_key(key: str, valid: Iterable[str]) -> str:
 def require_choice(key: str, value: str, choices: Collection[str]) -> None:
     """Raise UserError, with the nearest choices, unless ``value`` is one of ``choices``."""
     if value not in choices:
-        near = nearest(str(value), choices)
-        raise UserError(f"{key}={value} is not a valid choice; valid, nearest first: {near}.")
+        raise UserError(
+            f"{key}={value} is not a valid choice; valid, nearest first: "
+            f"{nearest(str(value), choices)}."
+        )
 
 
 def one_of(*choices: str, others: Collection[str] = ()) -> AfterValidator:

@@ -1,7 +1,7 @@
 """Settings of each script."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -199,10 +199,6 @@ class EvaluateConfig(TranslatorSettings):
             raise UserError("scores={...} needs hypotheses=FILE.")
         if (self.source is None) != (self.reference is None):
             raise UserError("Only one of source and reference is set; set both, or neither.")
-
-    def searches(self) -> list[DecodingConfig]:
-        """List one search per beam."""
-        return [replace(self.decoding, beam=beam) for beam in self.beams or [self.decoding.beam]]
 
 
 @settings

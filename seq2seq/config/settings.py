@@ -174,13 +174,6 @@ class TokenizationConfig:
         target = self.target_normalization or "identity"
         self.target_normalization = target if self.kind == "sentencepiece" else None
 
-    @property
-    def source_normalization(self) -> str | None:
-        """Normalisation of the source; None without subwords."""
-        if self.joint or self.kind != "sentencepiece":
-            return self.target_normalization
-        return "nmt_nfkc"
-
 
 # The limits exceed any useful size. They are there because a checkpoint's model is built before
 # its tensors are checked.

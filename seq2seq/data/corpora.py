@@ -50,18 +50,15 @@ OPEN = len(WAYS)
 
 def load_corpus(config: CorpusConfig, data: Path) -> Corpus:
     """Return the text files of a corpus, checked; what is missing is made below ``data``."""
-    texts = _find(config, data, "train", "valid")
+    texts = load_texts(config, data, "train", "valid")
     train, valid = texts.pop("train"), texts.pop("valid")
     return Corpus(config.kind, config.source, config.target, train, valid, texts)
 
 
-def load_test_sets(config: CorpusConfig, data: Path) -> dict[str, ParallelText]:
-    """Find and check the test sets of an existing corpus; nothing is written or downloaded."""
-    return _find(config, data)
+def load_texts(config: CorpusConfig, data: Path, *splits: str) -> dict[str, ParallelText]:
+    """Return the text of ``splits`` and of all test sets, checked.
 
-
-def _find(config: CorpusConfig, data: Path, *splits: str) -> dict[str, ParallelText]:
-    """Return the text of ``splits`` and of all test sets; with ``splits``, make what is missing."""
+    What is missing is made or downloaded only with ``splits``."""
     own = Path(config.directory) if config.directory else None
     home = data / "corpora" / config.kind
     if isinstance(config, FilesCorpus):
@@ -209,7 +206,6 @@ def assign(
 
 
 def source_digests(sources: Iterable[str]) -> UInt64[np.ndarray, " M"]:
-    """Return the :func:`source_digest` of each source."""
     return np.array([source_digest(source) for source in sources], np.uint64)
 
 

@@ -17,13 +17,8 @@ from seq2seq.config import CorpusConfig, TokenizationConfig, TrainConfig
 from seq2seq.config.settings import unspaced
 from seq2seq.data import corpora
 from seq2seq.data.encoding import REASONS, EncodedPairs, Split, save_array
-from seq2seq.data.text import SIDES, Corpus, read_lines, warn_once
-from seq2seq.data.tokenization import (
-    SentencePieceTokenizer,
-    TextCodec,
-    Tokenizer,
-    WhitespaceTokenizer,
-)
+from seq2seq.data.text import SIDES, Corpus, content_digest, read_lines, warn_once
+from seq2seq.data.tokenization import SentencePieceTokenizer, TextCodec, Tokenizer
 from seq2seq.data.vocabulary import SPECIALS, UNK, Vocabulary
 from seq2seq.files import digest, file_digest, make_folder, parse_object, write_json
 
@@ -45,7 +40,6 @@ class PreparedData:
     corpus: Corpus
     source: TextCodec
     target: TextCodec
-    max_pieces: int
     train: EncodedPairs
     valid: EncodedPairs
     skipped: dict[str, int]
@@ -68,7 +62,11 @@ def prepare(
     if any(map(unspaced, languages)) and tokenization.kind != SentencePieceTokenizer.kind:
         warn_once("Text of a language without spaces needs tokenization=sentencepiece.")
     corpora.require_sides(text)
-    hashes = text.hashes()
+    hashes = {
+        f"{name}.{side}": content_digest(getattr(split, side))
+        for name, split in (("train", text.train), ("valid", text.valid))
+        for side in SIDES
+    }
     recipe = {  # exactly the inputs that decide the content of the folder
         "format": FORMAT,
         "languages": languages,
@@ -92,7 +90,6 @@ def prepare(
         corpus=text,
         source=TextCodec.load(directory, "source"),
         target=TextCodec.load(directory, "target"),
-        max_pieces=tokenization.max_pieces,
         train=EncodedPairs.load(directory, "train"),
         valid=EncodedPairs.load(directory, "valid"),
         skipped=parse_object((directory / "manifest.json").read_bytes())["skipped"],
@@ -135,7 +132,7 @@ def _fill(
 def _tokenizers(train: Split, options: TokenizationConfig) -> list[Tokenizer]:
     """Build both sides' tokenizers; subword models learn from the training pairs."""
     if options.kind != "sentencepiece":
-        return [WhitespaceTokenizer(language) for language in train.languages]
+        return [Tokenizer(language) for language in train.languages]
     total = sum(1 for _ in train.pairs(Counter()))
     limit = min(total, TOKENIZER_SENTENCES // (1 + options.joint))
 
@@ -148,7 +145,7 @@ def _tokenizers(train: Split, options: TokenizationConfig) -> list[Tokenizer]:
         )
         assert options.vocabulary_size  # TokenizationConfig checks it
         where = f"the {' and '.join(train.languages[side] for side in sides)} training text"
-        rule = getattr(options, f"{SIDES[sides[0]]}_normalization")
+        rule = "nmt_nfkc" if sides == (0,) else str(options.target_normalization)
         return SentencePieceTokenizer.train_model(sentences, options.vocabulary_size, where, rule)
 
     models = [learn(0, 1)] * 2 if options.joint else [learn(0), learn(1)]

@@ -67,7 +67,6 @@ def decode_lines(raw_lines: Iterable[bytes], where: str) -> Iterator[str]:
 
 
 def count_lines(path: Path) -> int:
-    """Count the lines of a file."""
     return sum(1 for _ in read_lines(path))
 
 
@@ -156,14 +155,6 @@ class Corpus:
     train: ParallelText
     valid: ParallelText
     tests: dict[str, ParallelText]
-
-    def hashes(self) -> dict[str, str]:
-        """Return ``<train|valid>.<source|target>`` -> SHA-256 of the unpacked text."""
-        return {
-            f"{name}.{side}": content_digest(getattr(text, side))
-            for name, text in (("train", self.train), ("valid", self.valid))
-            for side in SIDES
-        }
 
 
 def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, takewhile
 from pathlib import Path
-from typing import ClassVar
 from unicodedata import category, normalize
 
 import sentencepiece
@@ -21,21 +20,21 @@ RESERVED = "▅"  # SentencePiece does not learn from a sentence with this chara
 
 
 class Tokenizer:
-    """Cuts one side's text into pieces, none of them empty, and joins pieces to running text."""
+    """Splits text at white space, for text that is already tokenised; a piece is never empty."""
 
-    kind: ClassVar[str]
+    kind = "whitespace"
 
     def __init__(self, language: str) -> None:
         self.language = language
 
     def tokenize(self, text: str) -> list[str]:
-        raise NotImplementedError
+        return text.split()
 
     def tokenize_all(self, texts: Sequence[str]) -> list[list[str]]:
         return [self.tokenize(text) for text in texts]
 
     def detokenize(self, pieces: Sequence[str]) -> str:
-        raise NotImplementedError
+        return " ".join(pieces)
 
     def words(self, pieces: Sequence[str]) -> list[int]:
         """Return the index, from 0, of each piece's word; here each piece is a word."""
@@ -46,18 +45,6 @@ class Tokenizer:
         description = {"kind": self.kind, "language": self.language}
         text = json.dumps(description, ensure_ascii=False, indent=2) + "\n"
         (directory / f"tokenizer.{side}.json").write_text(text, encoding="utf-8", newline="\n")
-
-
-class WhitespaceTokenizer(Tokenizer):
-    """Splits text at white space, for text that is already tokenised."""
-
-    kind = "whitespace"
-
-    def tokenize(self, text: str) -> list[str]:
-        return text.split()
-
-    def detokenize(self, pieces: Sequence[str]) -> str:
-        return " ".join(pieces)
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -131,19 +118,6 @@ class SentencePieceTokenizer(Tokenizer):
     def save(self, directory: Path, side: str) -> None:
         super().save(directory, side)
         (directory / f"tokenizer.{side}.model").write_bytes(self.model)
-
-
-def load_tokenizer(directory: Path, side: str) -> Tokenizer:
-    """Load the tokenizer of a side."""
-    path = directory / f"tokenizer.{side}.json"
-    try:
-        about = parse_object(path.read_bytes())
-        if about["kind"] == WhitespaceTokenizer.kind:
-            return WhitespaceTokenizer(about["language"])
-        path = path.with_suffix(".model")
-        return SentencePieceTokenizer(about["language"], path.read_bytes())
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise UserError(f"{path} is damaged ({error}); copy the folder again.") from None
 
 
 def _plain(text: str) -> str:
@@ -225,4 +199,13 @@ class TextCodec:
     @classmethod
     def load(cls, directory: Path, side: str) -> "TextCodec":
         vocabulary = Vocabulary.load(directory / f"vocabulary.{side}.tsv")
-        return cls(load_tokenizer(directory, side), vocabulary)
+        path = directory / f"tokenizer.{side}.json"
+        try:
+            about = parse_object(path.read_bytes())
+            tokenizer = Tokenizer(about["language"])
+            if about["kind"] != Tokenizer.kind:
+                path = path.with_suffix(".model")
+                tokenizer = SentencePieceTokenizer(about["language"], path.read_bytes())
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            raise UserError(f"{path} is damaged ({error}); copy the folder again.") from None
+        return cls(tokenizer, vocabulary)

@@ -7,7 +7,7 @@ the beam. The model reads R = N x W rows; the rows of one sentence are next to e
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -20,8 +20,6 @@ from seq2seq.model.fast.compiled import choose_operations
 from seq2seq.model.layers import to_float32
 from seq2seq.model.translation import TranslationModel
 
-BANNED = [PAD, BOS]
-"""Ids that search never writes."""
 IDLE_SHARE = 0.2
 """Fraction of finished sentences at which a batch drops them: dropping copies all others."""
 CELLS = 2_048
@@ -39,17 +37,6 @@ class SearchResult:
     capped: bool
     weights: Float[Tensor, "T S"] | None = field(default=None, compare=False)
     """Attention weights of each piece, and of EOS if it was reached; None if not asked for."""
-
-
-def length_caps(
-    lengths: Int[Tensor, "B"], config: DecodingConfig, forced: int = 0
-) -> Int[Tensor, "B"]:
-    """Largest number of pieces, with EOS: max_ratio x source pieces without EOS + max_extra.
-
-    After a beginning of ``forced`` pieces, there is room for at least max_extra more.
-    """
-    caps = ((lengths - 1).double() * config.max_ratio).floor().long()
-    return caps.clamp(min=forced) + config.max_extra
 
 
 @torch.no_grad()  # inference mode would cast the weights to bfloat16 at every step
@@ -73,7 +60,9 @@ def beam_search(
     ``source`` ends with EOS, which ``lengths`` count. Every hypothesis begins with ``prefix``.
     """
     batch, device = len(source), source.device
-    caps = length_caps(lengths, config, len(prefix))
+    # The most pieces, with EOS; the source counts without it. A prefix leaves room for max_extra.
+    caps = ((lengths - 1).double() * config.max_ratio).floor().long()
+    caps = caps.clamp(min=len(prefix)) + config.max_extra
     shortest, longest = int(caps.min()), int(caps.max())
     divisors = torch.arange(longest + 1, dtype=torch.float64) ** config.length_penalty
     divisors = divisors.float().to(device)
@@ -87,7 +76,7 @@ def beam_search(
     # Log-probabilities, N x W; -inf where there is no hypothesis to extend.
     total = torch.zeros(batch, 1, device=device)
     token = torch.full((batch,), BOS, device=device)
-    banned = token.new_tensor(BANNED)
+    banned = token.new_tensor([PAD, BOS])  # never written
 
     for length in range(1, longest + 1):
         logits, state, weights = model.step(token, state, read)
@@ -203,33 +192,25 @@ def _results(
     return results
 
 
-class ForcedDecoding(NamedTuple):
-    """The model's scores of known targets."""
-
-    log_probabilities: Float[Tensor, "N T"]
-    """Log-probability of each piece, in nats; 0 at padding."""
-    weights: Float[Tensor, "N T S"]
-    """Attention weights of the step that scored each piece; 0 in fixed, init_only and none."""
-
-
 @torch.no_grad()
 def forced_decode(
     model: TranslationModel | Ensemble,
     source: Int[Tensor, "N S"],
     lengths: Int[Tensor, "N"],
     target: Int[Tensor, "N T"],
-) -> ForcedDecoding:
-    """Score known targets, as in training, by a model in evaluation mode.
+) -> tuple[Float[Tensor, "N T"], Float[Tensor, "N T S"]]:
+    """Return the log-probability (nats; 0 at padding) and the attention weights of each piece.
 
     ``target`` holds ids without BOS, padded on the right; one without EOS is scored as a prefix.
-    """
+    The weights are 0 in fixed, init_only and none."""
     together = max(1, CELLS // target.shape[1])
     if len(target) > together:
         split = (x.split(together) for x in (source, lengths, target))
         found = [forced_decode(model, *part) for part in zip(*split, strict=True)]
-        return ForcedDecoding(*(torch.cat(of) for of in zip(*found, strict=True)))
+        gained, weights = map(torch.cat, zip(*found, strict=True))
+        return gained, weights
     before = torch.cat([torch.full_like(target[:, :1], BOS), target[:, :-1]], dim=1)
     readouts, weights = model(source, lengths, before)
     logits = model.logits(readouts)
     gained = logits.gather(2, target[:, :, None]).squeeze(2) - logits.logsumexp(dim=2)
-    return ForcedDecoding(gained.masked_fill(target == PAD, 0.0), weights)
+    return gained.masked_fill(target == PAD, 0.0), weights

@@ -18,12 +18,9 @@ from seq2seq.files import named_file
 
 log = logging.getLogger(__name__)
 
-OUTPUTS = ("hypotheses", "n_best_list", "alignments")
-"""Settings that name output files."""
 
-
-def translate_text(translator: Translator, config: TranslateConfig) -> int:
-    """Translate ``config.input`` in constant memory, or lines typed; return the number of lines.
+def translate_text(translator: Translator, config: TranslateConfig) -> None:
+    """Translate ``config.input`` in constant memory, or lines typed.
 
     An output file appears whole or not at all; after a Ctrl-C or an error, the finished lines stay
     in ``<file>.part``.
@@ -32,11 +29,12 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
         raise UserError(
             "alignments needs a model with attention to words, and this one has none; remove it."
         )
-    given = {key: getattr(config, key) for key in OUTPUTS}
+    given = {key: getattr(config, key) for key in ("hypotheses", "n_best_list", "alignments")}
     files: dict[str, str] = {key: file for key, file in given.items() if file is not None}
     printed = "-" in files.values() and sys.stdout.isatty()
     if config.input == "-" and sys.stdin.isatty() and printed and {*files.values()} == {"-"}:
-        return answer_prompt(translator, config)
+        answer_prompt(translator, config)
+        return
     places = [Path(file) if file == "-" else Path(file).resolve() for file in files.values()]
     # A pipe or a device, such as a terminal, may take several outputs.
     taken = [p for p in (Path(config.input).resolve(), *places) if not p.exists() or p.is_file()]
@@ -92,18 +90,15 @@ def translate_text(translator: Translator, config: TranslateConfig) -> int:
     log.info("Lines translated: %d%s", done, cut)
     if unknown:
         log.info("Lines with words that are not in the vocabulary: %d", unknown)
-    return done
 
 
-def answer_prompt(translator: Translator, config: TranslateConfig) -> int:
+def answer_prompt(translator: Translator, config: TranslateConfig) -> None:
     """Answer each typed line with hypotheses, scores and unknown words, until Ctrl-D or Ctrl-C."""
     with contextlib.suppress(ImportError):  # not on Windows
         importlib.import_module("readline")  # from now on, it serves ``input``
     print("Type a sentence and press Enter; Ctrl-D ends.", file=sys.stderr)
     links, typed = config.alignments is not None, _typed(f"{translator.source.language}> ")
-    number = 0
     for found in translator.stream(typed, config.decoding, attention=links, chunk=1):
-        number += 1
         if found.source.strip():
             for each in [found, *found.alternatives]:
                 print(f"{each.rounded_score:>9}  {each.text}")
@@ -114,7 +109,6 @@ def answer_prompt(translator: Translator, config: TranslateConfig) -> int:
             for word in found.unknown:
                 print(f'    "{word}" is not in the vocabulary')
     print()
-    return number
 
 
 def _typed(prompt: str) -> Iterator[str]:

@@ -97,11 +97,6 @@ class Translator:
         self.checkpoints = [one.directory for one in loaded]
 
     @classmethod
-    def load(cls, *settings: Any, **named: Any) -> "Translator":
-        """Do the same as ``Translator(...)``."""
-        return cls(*settings, **named)
-
-    @classmethod
     def of_parts(cls, model: TranslationModel | Ensemble, **fields: Any) -> "Translator":
         """Build a translator from a model in memory and the other fields of this class."""
         made = cls.__new__(cls)
@@ -246,28 +241,29 @@ class Translator:
                 written[: len(prefix)] = prefix[: len(written)]
                 if weights is not None:  # a copy: a view would keep those of the padding, too
                     weights = weights[: len(result.ids), : len(ended)].clone().cpu()
-                hypothesis = Hypothesis(
-                    # A piece may hold line ends; a hypothesis is always one line.
-                    " ".join(self.target.tokenizer.detokenize(written).splitlines()),
-                    result.score,
-                    result.log_probability,
-                    written,
-                    result.capped,
-                    source_pieces=[] if weights is None else ended,
-                    attention=weights,
-                    unknown=[*dict.fromkeys(unknown)],
-                    source=text,
-                    tokenizers=tokenizers,
+                n_best.append(
+                    Hypothesis(
+                        # A piece may hold line ends; a hypothesis is always one line.
+                        " ".join(self.target.tokenizer.detokenize(written).splitlines()),
+                        result.score,
+                        result.log_probability,
+                        written,
+                        result.capped,
+                        source_pieces=[] if weights is None else ended,
+                        attention=weights,
+                        unknown=[*dict.fromkeys(unknown)],
+                        source=text,
+                        tokenizers=tokenizers,
+                    )
                 )
-                n_best.append(hypothesis)
             hypotheses.append(replace(n_best[0], alternatives=n_best[1:]))
         return hypotheses
 
     def _force_batch(self, pairs: list[tuple[list[int], list[int]]]) -> list[tuple[Tensor, Tensor]]:
         """Score pairs of ids; return log-probabilities and attention weights of each."""
         source, target = zip(*pairs, strict=True)
-        forced = forced_decode(self.model, *self._padded(source), self._padded(target)[0])
-        gained, weights = forced.log_probabilities.cpu(), to_float32(forced.weights).cpu()
+        gained, weights = forced_decode(self.model, *self._padded(source), self._padded(target)[0])
+        gained, weights = gained.cpu(), to_float32(weights).cpu()
         # Copies: a view would keep the whole batch in memory, and send it to other processes.
         return [
             (of[: len(ids)].clone(), maps[: len(ids), : len(read)].clone())

@@ -23,7 +23,7 @@ from seq2seq.config import (
     Multi30kCorpus,
     require_choice,
 )
-from seq2seq.data.corpora import load_test_sets, read_learned, warn_if_learned
+from seq2seq.data.corpora import load_texts, read_learned, warn_if_learned
 from seq2seq.data.text import (
     ParallelText,
     content_digest,
@@ -112,7 +112,8 @@ def _evaluate_model(
         lines = {line - 1 for line in config.maps}
         lines |= {*lines_by_length(sources, scoring, MAPS_PER_BUCKET)}
         scores = None
-        for search in config.searches():
+        for beam in config.beams or [config.decoding.beam]:
+            search = replace(config.decoding, beam=beam)
             directory = output / f"{name}-{search.name}{suffix}"
             record = replace(model, test_set=name, search=search.name)
             record.config = {**(model.config or {}), "decoding": asdict(search)}
@@ -219,12 +220,11 @@ def draw_maps(
     from seq2seq.decoding.hypothesis import attention_by_word
 
     numbers = sorted(lines) if translator.model.attends else []
-    sides = [[side[n] for n in numbers] for side in (texts.sources, texts.hypotheses)]
-    sources, hypotheses = sides
+    sources, hypotheses = ([side[n] for n in numbers] for side in (texts.sources, texts.hypotheses))
     tokenizers = translator.source.tokenizer, translator.target.tokenizer
     maps = []
     for forced in translator.force(sources, hypotheses, batch_size, READING):
-        both = zip(tokenizers, sides, strict=True)
+        both = zip(tokenizers, (sources, hypotheses), strict=True)
         pieces = [tokenizer.tokenize(side[forced.line]) for tokenizer, side in both]
         source, target, words = attention_by_word(forced.weights[:-1], pieces, tokenizers)
         weights = [[round(weight, 4) for weight in row] for row in words.tolist()]
@@ -329,7 +329,7 @@ def find_test_sets(config: EvaluateConfig, corpus: CorpusConfig) -> dict[str, Pa
     public = [name for name, one in DATASETS.items() if pair in one.langpairs]
     if wanted is None or not {*wanted} <= {*public}:
         moved = corpus if config.directory is None else _moved(corpus, config.directory)
-        tests = load_test_sets(moved, Path(config.data))
+        tests = load_texts(moved, Path(config.data))
     for name in tests if wanted is None else wanted:
         text = tests[name] if name in tests else _fetch(name, pair, [*tests, *public])
         chosen[name.replace("/", "_")] = text

@@ -168,12 +168,6 @@ def perplexity(loss: float) -> float | None:
     return math.exp(loss) if loss < math.log(sys.float_info.max) else None
 
 
-def bucket_labels(edges: Sequence[int]) -> list[str]:
-    """Name the buckets that end at ``edges``: [10, 20] makes 1-10, 11-20 and 21+."""
-    closed = [f"{before + 1}-{end}" for before, end in pairwise([0, *edges])]
-    return [*closed, f"{edges[-1] + 1}+"]
-
-
 def source_lengths(sources: Sequence[str], unit: str = "words") -> Int[np.ndarray, "N"]:
     """Length of each source in ``unit``: words (between spaces) or characters (without spaces)."""
     words = [source.split() for source in sources]
@@ -183,6 +177,9 @@ def source_lengths(sources: Sequence[str], unit: str = "words") -> Int[np.ndarra
 def bucket_members(
     lengths: Int[np.ndarray, "N"], edges: Sequence[int]
 ) -> dict[str, Bool[np.ndarray, "N"]]:
-    """Mask of the sentences of each bucket, by label; empty sources are in the first."""
-    number = np.searchsorted(np.asarray(edges), lengths, side="left")
-    return {label: number == index for index, label in enumerate(bucket_labels(edges))}
+    """Mask of the sentences of each bucket, by label: [10, 20] makes 1-10, 11-20 and 21+.
+
+    Empty sources are in the first."""
+    closed = [f"{before + 1}-{end}" for before, end in pairwise([0, *edges])]
+    number = np.searchsorted(edges, lengths, side="left")
+    return {label: number == i for i, label in enumerate([*closed, f"{edges[-1] + 1}+"])}

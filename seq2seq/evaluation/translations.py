@@ -208,10 +208,10 @@ def bleu_samples(
 def mean_samples(values: Float[np.ndarray, "K N"], pools: Mapping[str, Pool]) -> dict[str, Samples]:
     """Mean of a value of each sentence, on the pools of :func:`bleu_samples`."""
     columns = np.stack([values, np.ones_like(values)], axis=2)
-    filled = {label: pool for label, pool in pools.items() if pool.sentences}
     return {
         label: pool.estimate(columns, lambda sums: sums[..., 0] / sums[..., 1])
-        for label, pool in filled.items()
+        for label, pool in pools.items()
+        if pool.sentences
     }
 
 
@@ -258,17 +258,11 @@ def score_rows(
     return rows
 
 
-def reference_losses(scored: ReferenceScores) -> Float[np.ndarray, "N 2"]:
-    """Loss in nats and number of pieces of each reference; both 0 if a side is blank."""
-    pieces = np.array(scored.pieces)
-    losses = -np.array(scored.log_probabilities, dtype=np.float64)  # None becomes NaN
-    return np.stack([np.where(pieces > 0, losses, 0.0), pieces], axis=1)
-
-
 def reference_loss(scored: ReferenceScores | None, chosen: Int[np.ndarray, "M"]) -> float | None:
     """Loss in nats per piece of the ``chosen`` references; None if not finite or without pieces."""
     if scored is None:
         return None
-    losses, pieces = reference_losses(scored)[chosen].T
-    loss = math.fsum(losses)
+    pieces = np.array(scored.pieces)[chosen]
+    losses = -np.array(scored.log_probabilities, dtype=np.float64)[chosen]  # None becomes NaN
+    loss = math.fsum(losses[pieces > 0])
     return loss / pieces.sum() if pieces.any() and math.isfinite(loss) else None

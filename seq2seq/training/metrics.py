@@ -51,7 +51,6 @@ class JsonlLog:
             self.tracker[0](numbers, entry["update"])
 
     def close(self) -> None:
-        """End the tracker, if any."""
         if self.tracker:
             with contextlib.suppress(Exception):  # a lost server must not fail a finished training
                 self.tracker[1]()

@@ -1,7 +1,6 @@
 """Folder of a training run: config, record and checkpoints; the parent of a fine-tuned run."""
 
 import shlex
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from seq2seq.checkpoint import (
 from seq2seq.config import INHERITED, TrainConfig, TrainingConfig, flatten, shown
 from seq2seq.decoding.translator import Translator
 from seq2seq.errors import UserError
-from seq2seq.files import locked, read_jsonl, read_object, write_json
+from seq2seq.files import read_jsonl, read_object, write_json
 from seq2seq.record import Progress, TrainingRecord, read_record
 
 FREE = {
@@ -63,7 +62,8 @@ class RunFolder:
         self.path = Path(config.output) / config.name / config.system / f"seed-{config.seed}"
         self.best = self.path / "checkpoints" / "best"
         """Folder of the checkpoint with the best early-stopping metric."""
-        self._aside = self.best.with_name("best-before-end")
+        self.best_before_end = self.best.with_name("best-before-end")
+        """The best one before the last validation, from which a longer training continues."""
 
     def __repr__(self) -> str:
         return f"RunFolder({self.path}, {self.config.system}: best_metric={self.best_metric})"
@@ -73,7 +73,7 @@ class RunFolder:
         path = self.path / "config.json"
         if not path.exists():
             self.path.mkdir(parents=True, exist_ok=True)
-            self.write_config()
+            write_json(path, self.config)
         was = {**identity(read_object(path, REMEDY)), **self.record().data_sha256}
         now = {**identity(asdict(self.config)), **hashes}
         if changed := [key for key in was if key in now and was[key] != now[key]]:
@@ -83,19 +83,9 @@ class RunFolder:
                 f"text, or {REMEDY}."
             )
 
-    def lock(self) -> AbstractContextManager[None]:
-        """Context that locks the folder; refuse one in which another process trains."""
-        return locked(self.path / "lock", wait=False)
-
-    def write_config(self) -> None:
-        write_json(self.path / "config.json", self.config)
-
     def record(self) -> TrainingRecord:
         """Read the run record; return an empty one if there is none yet."""
         return read_record(self.path, "delete it to resume this run") or TrainingRecord()
-
-    def write_record(self, record: TrainingRecord) -> None:
-        write_json(self.path / "run.json", record)
 
     @property
     def finished(self) -> str | None:
@@ -137,17 +127,6 @@ class RunFolder:
         cut_off = (self.path / "checkpoints").glob("*-*.part")
         for folder in {*self.newest(), *cut_off} - needed:
             remove_checkpoint(folder)
-
-    def set_best_aside(self) -> None:
-        """Rename the best checkpoint, so that the end of training can save another one as best."""
-        if self.best.exists():
-            self.best.rename(self._aside)
-
-    def restore_best(self) -> None:
-        """Undo :meth:`set_best_aside`: a longer training does not depend on an earlier end."""
-        if self._aside.exists():
-            remove_checkpoint(self.best)
-            self._aside.rename(self.best)
 
 
 def load_parent(config: TrainConfig) -> Checkpoint:

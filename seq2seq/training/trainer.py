@@ -18,6 +18,7 @@ from seq2seq.checkpoint import (
     capture_rng,
     load_checkpoint,
     load_optimizer,
+    remove_checkpoint,
     restore_rng,
     save_checkpoint,
 )
@@ -36,11 +37,12 @@ from seq2seq.device import (
     return_free_memory,
 )
 from seq2seq.errors import UserError
+from seq2seq.files import locked, write_json
 from seq2seq.interruption import Interrupted, Interruption
 from seq2seq.model.fast import describe
 from seq2seq.model.fast.compiled import choose_operations
 from seq2seq.model.translation import TranslationModel
-from seq2seq.record import Progress, TrainingRecord, earlier_commits, environment_record
+from seq2seq.record import Progress, TrainingRecord, environment_record
 from seq2seq.training.graphs import GradientStep
 from seq2seq.training.metrics import IntervalMetrics, JsonlLog, Update, start_tracker
 from seq2seq.training.optimization import (
@@ -132,7 +134,11 @@ class Trainer:
         if reached := self.group.hand_out(self.folder.finished):
             log.info("%s is already trained (%s).", self.folder.path, reached)
             return self.folder
-        lock = self.folder.lock() if self.group.is_first else contextlib.nullcontext()
+        lock = (
+            locked(self.folder.path / "lock", wait=False)
+            if self.group.is_first
+            else contextlib.nullcontext()
+        )
         exact = deterministic(self.config.training.deterministic)
         with lock, self.interruption, exact, contextlib.closing(self.metrics):
             self._resume()
@@ -216,8 +222,9 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=self.device.type == "cpu")
         self.average.add(progress.update)
         progress.target_tokens += tokens
-        made = Update(progress.update, pairs, tokens, likelihood, norm, taken)
-        self.interval.pending.append(made)
+        self.interval.pending.append(
+            Update(progress.update, pairs, tokens, likelihood, norm, taken)
+        )
 
     def _validate(self, last: bool = False) -> None:
         """Validate and save a checkpoint; if the metric improved, also save it as the best one."""
@@ -234,8 +241,8 @@ class Trainer:
         progress.stale += not last
         if improved:
             progress.best_metric, progress.best_update, progress.stale = value, progress.update, 0
-            if last and self.group.is_first:
-                self.folder.set_best_aside()
+            if last and self.group.is_first and self.folder.best.exists():
+                self.folder.best.rename(self.folder.best_before_end)
         progress.seconds = time.monotonic() - self.started
         self._add_metrics("validation", {**asdict(validation), "seconds": progress.seconds})
         examples = "".join(f"\n  {line}" for line in self.validator.examples)
@@ -282,7 +289,10 @@ class Trainer:
         if (state := self._restore()) is not None:
             self.progress, self.interval.state = state.progress, state.metrics
             before = self.folder.record()
-            self.record.earlier_commits = earlier_commits(before, self.record.git_commit)
+            commits = dict.fromkeys([*before.earlier_commits, before.git_commit])
+            self.record.earlier_commits = [
+                one for one in commits if one not in (None, self.record.git_commit)
+            ]
             self.record.parent = before.parent
             log.info("Resuming %s from update %d.", self.folder.path, self.progress.update)
             was, now = flatten(asdict(before)), flatten(asdict(self.record))
@@ -347,8 +357,10 @@ class Trainer:
         """Write the files of a run that trains, and log what it trains."""
         self._write_record("running")
         if self.group.is_first:
-            self.folder.write_config()
-            self.folder.restore_best()
+            write_json(self.folder.path / "config.json", self.config)
+            if self.folder.best_before_end.exists():
+                remove_checkpoint(self.folder.best)
+                self.folder.best_before_end.rename(self.folder.best)
             encoding.save_array(self.folder.path / corpora.LEARNED, self.data.learned)
         log.info(
             f"{self.config.system}: {self.record.parameters['total']:,} parameters, "
@@ -414,4 +426,4 @@ class Trainer:
         if self.group.is_first:
             self.record.status, self.record.reason = status, reason
             self.record.progress = self.progress
-            self.folder.write_record(self.record)
+            write_json(self.folder.path / "run.json", self.record)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from seq2seq.config import DecodingConfig, TrainConfig
+from seq2seq.config import TrainConfig
 from seq2seq.data.batching import BatchPlan, collate
 from seq2seq.data.preparation import PreparedData
 from seq2seq.data.text import read_lines
@@ -77,7 +77,7 @@ class Validator:
             target=data.target,
             device=self.device,
             precision=self.precision,
-            max_pieces=data.max_pieces,
+            max_pieces=self.config.tokenization.max_pieces,
             as_written=True,
         )
 
@@ -109,5 +109,4 @@ class Validator:
         return [float(one.negative_log_likelihood) for one in losses]  # waits for the GPU only here
 
     def _translations(self, sources: Sequence[str]) -> list[str]:
-        greedy = DecodingConfig(beam=1)
-        return [found.text for found in self.translator.translate(list(sources), greedy)]
+        return [found.text for found in self.translator.translate(list(sources), beam=1)]

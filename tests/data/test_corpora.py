@@ -18,7 +18,7 @@ from helpers.samples import SMALL, aligned, joined, put
 
 from seq2seq.config import EuroparlCorpus, FilesCorpus, GrammarCorpus, Multi30kCorpus
 from seq2seq.data import grammar, multi30k
-from seq2seq.data.corpora import load_corpus, load_test_sets, source_digest
+from seq2seq.data.corpora import load_corpus, load_texts, source_digest
 from seq2seq.data.europarl import NAME
 from seq2seq.errors import UserError
 
@@ -40,7 +40,7 @@ def load(config, data, **changes):
     """The texts of a corpus by name; its test sets are found again."""
     config = dataclasses.replace(config, **changes)
     corpus = load_corpus(config, data)
-    assert load_test_sets(config, data) == corpus.tests
+    assert load_texts(config, data) == corpus.tests
     return {"train": corpus.train, "valid": corpus.valid, **corpus.tests}
 
 
@@ -81,7 +81,7 @@ def test_text_is_split_off_once_and_again_only_for_another_text(tmp_path, kept, 
     before = home(config, tmp_path)
     os.utime(tmp_path / "train.en", (2, 2))  # perhaps another text
     with pytest.raises(UserError, match="directory=FOLDER"):
-        load_test_sets(config, tmp_path)
+        load_texts(config, tmp_path)
     assert home(config, tmp_path) != before
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from seq2seq.data.tokenization import SentencePieceTokenizer, TextCodec, WhitespaceTokenizer
+from seq2seq.data.tokenization import SentencePieceTokenizer, TextCodec, Tokenizer
 from seq2seq.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 
 TEXT = [
@@ -59,7 +59,7 @@ def test_subwords_know_each_character_of_their_text_however_rare():
 
 @pytest.mark.parametrize("kind", ["whitespace", "sentencepiece"])
 def test_text_survives_ids_and_files(tmp_path, subwords, kind):
-    tokenizer = WhitespaceTokenizer("fr") if kind == "whitespace" else subwords
+    tokenizer = Tokenizer("fr") if kind == "whitespace" else subwords
     pieces = {piece: 1 for sentence in TEXT for piece in tokenizer.tokenize(sentence)}
     codec = TextCodec(tokenizer, Vocabulary.from_counts(pieces))
     codec.save(tmp_path, "source")
@@ -67,7 +67,7 @@ def test_text_survives_ids_and_files(tmp_path, subwords, kind):
     assert loaded.encodes_like(codec)
     other = Vocabulary.from_counts({**pieces, "the": 2})
     assert not loaded.encodes_like(TextCodec(tokenizer, other))
-    assert not loaded.encodes_like(TextCodec(WhitespaceTokenizer("de"), codec.vocabulary))
+    assert not loaded.encodes_like(TextCodec(Tokenizer("de"), codec.vocabulary))
     for sentence in TEXT:
         ids = loaded.encode(sentence)
         assert min(ids) > EOS
@@ -97,12 +97,12 @@ TYPED = {
 def test_words_that_are_typed_take_a_form_that_the_vocabulary_has(text):
     words = ["the", "old", "man", "sees", "dog", "Paris", ".", ",", "Dr.", "dr."]
     words += ["पान", "cafe\u0301"]
-    assert codec_of(WhitespaceTokenizer("en"), *words).known_pieces(text) == TYPED[text].split()
+    assert codec_of(Tokenizer("en"), *words).known_pieces(text) == TYPED[text].split()
 
 
 @given(WORDS)
 def test_what_is_known_is_read_as_it_is(subwords, text):
-    codec = codec_of(WhitespaceTokenizer("en"), *sorted({*text.split()}))
+    codec = codec_of(Tokenizer("en"), *sorted({*text.split()}))
     assert codec.known_pieces(text) == text.split()
     assert codec_of(subwords).known_pieces(text) == subwords.tokenize(text)
 

@@ -46,9 +46,9 @@ def every_string(which, place):
     strings = [ids for n in lengths for ids in itertools.product(PIECES, repeat=n)]
     strings = [ids for ids in strings if EOS not in ids[:-1]]
     sources = pad([SENTENCES[place]] * len(strings))
-    found = forced_decode(models()[which], *sources, pad(strings)[0])
-    totals = found.log_probabilities.sum(dim=1).tolist()
-    return dict(zip(strings, totals, strict=True)), dict(zip(strings, found.weights, strict=True))
+    gained, weights = forced_decode(models()[which], *sources, pad(strings)[0])
+    totals = gained.sum(dim=1).tolist()
+    return dict(zip(strings, totals, strict=True)), dict(zip(strings, weights, strict=True))
 
 
 def slow_beam_search(totals, most, config, prefix):
@@ -123,8 +123,8 @@ def test_an_ensemble_has_the_mean_of_its_models_probabilities_and_weights():
     several = [random_model("local_p", seed) for seed in range(3)]
     texts = [*pad(SENTENCES), pad(SENTENCES[::-1])[0]]
     found, *each = [forced_decode(model, *texts) for model in (Ensemble(several), *several)]
-    mean = torch.stack([one.log_probabilities.exp() for one in each]).mean(dim=0)
-    torch.testing.assert_close(found.log_probabilities.exp(), mean)
-    weights = torch.stack([one.weights for one in each]).mean(dim=0)
-    torch.testing.assert_close(found.weights, weights)
+    mean = torch.stack([gained.exp() for gained, _ in each]).mean(dim=0)
+    torch.testing.assert_close(found[0].exp(), mean)
+    weights = torch.stack([weights for _, weights in each]).mean(dim=0)
+    torch.testing.assert_close(found[1], weights)
     assert (weights.sum(dim=2) - 1).abs().max() > 0.01

@@ -8,11 +8,11 @@ from helpers.small_checkpoint import subwords, tiny_translator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seq2seq.data.tokenization import WhitespaceTokenizer
+from seq2seq.data.tokenization import Tokenizer
 from seq2seq.decoding.hypothesis import Hypothesis, pharaoh, strongest_links, word_weights
 
 SUBWORDS = subwords().tokenizer
-WORDS = WhitespaceTokenizer("en")
+WORDS = Tokenizer("en")
 LENGTHS = st.lists(st.integers(1, 3), min_size=1, max_size=4)
 
 

@@ -12,7 +12,7 @@ import torch
 from helpers.reversal import reversal_experiment
 from seq2seq.checkpoint import Checkpoint, MetricsState, TrainingState, capture_rng, save_checkpoint
 from seq2seq.config import GrammarCorpus, TokenizationConfig, TrainConfig
-from seq2seq.data.tokenization import SentencePieceTokenizer, TextCodec, WhitespaceTokenizer
+from seq2seq.data.tokenization import SentencePieceTokenizer, TextCodec, Tokenizer
 from seq2seq.data.vocabulary import Vocabulary
 from seq2seq.decoding.translator import Translator
 from seq2seq.model.translation import TranslationModel
@@ -38,7 +38,7 @@ def experiment(kind: str = "additive", widen: int = 1, **decoder: object) -> Tra
 
 
 def codec(language: str, words: Sequence[str]) -> TextCodec:
-    return TextCodec(WhitespaceTokenizer(language), Vocabulary(words, [1] * len(words)))
+    return TextCodec(Tokenizer(language), Vocabulary(words, [1] * len(words)))
 
 
 SIDES = codec("en", ["a", "dog", "barks"]), codec("de", ["ein", "hund", "bellt"])

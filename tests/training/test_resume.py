@@ -16,6 +16,7 @@ from helpers.small_training import children, content, outcome, train, train_unti
 
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.errors import UserError
+from seq2seq.files import write_json
 from seq2seq.interruption import Interrupted, Interruption
 from seq2seq.training import trainer as trainer_module
 from seq2seq.training.run_folder import RunFolder
@@ -136,7 +137,8 @@ def test_a_damaged_newest_checkpoint_falls_back_to_the_one_before(folder, damage
     config = reversal_experiment(folder, validate_every=5, max_updates=15)
     run = train(config)
     expected, newest = outcome(run), run.checkpoint(15)
-    run.write_record(dataclasses.replace(run.record(), status="running", git_commit="0" * 40))
+    record = dataclasses.replace(run.record(), status="running", git_commit="0" * 40)
+    write_json(run.path / "run.json", record)
     (newest / damage).write_bytes((newest / damage).read_bytes()[:-9])
     with (run.path / "metrics.jsonl").open("ab") as file:
         file.write(b'\n{"kind": "train", "up\xffdate": 4}\n[5]\n{"update": "x"}\n{"kind": "tra')

@@ -22,7 +22,7 @@ from seq2seq.data.text import SIDES, read_lines
 from seq2seq.data.tokenization import TextCodec
 from seq2seq.data.vocabulary import EOS, UNK
 from seq2seq.errors import UserError
-from seq2seq.files import file_digest
+from seq2seq.files import file_digest, locked
 from seq2seq.training.run_folder import RunFolder, codec_folder
 
 pytestmark = pytest.mark.unchecked
@@ -70,9 +70,8 @@ def test_two_trainings_of_one_folder_are_refused_and_so_is_a_damaged_one(tmp_pat
     folder = RunFolder(reversal_experiment(tmp_path))
     folder.claim({})
     for _ in range(2):
-        other = RunFolder(folder.config)
-        with folder.lock(), pytest.raises(UserError, match="another process"), other.lock():
-            pass
+        with locked(folder.path / "lock"), pytest.raises(UserError, match="another process"):
+            train(folder.config)
     for file in ("run.json", "config.json"):
         (folder.path / file).write_bytes(b"{\xff}")
         with pytest.raises(UserError, match=file):
