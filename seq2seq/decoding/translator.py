@@ -97,6 +97,11 @@ class Translator:
         self.checkpoints = [one.directory for one in loaded]
 
     @classmethod
+    def load(cls, *settings: Any, **named: Any) -> "Translator":
+        """Do the same as ``Translator(...)``."""
+        return cls(*settings, **named)
+
+    @classmethod
     def of_parts(cls, model: TranslationModel | Ensemble, **fields: Any) -> "Translator":
         """Build a translator from a model in memory and the other fields of this class."""
         made = cls.__new__(cls)
