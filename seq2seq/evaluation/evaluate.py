@@ -97,6 +97,9 @@ def _evaluate_model(
     suffix = f"-ensemble{len(runs)}" if len(runs) > 1 else ""
     model = _model_record(checkpoints, runs, translator)
     model.system += suffix
+    searches = [  # all are checked before any work
+        replace(config.decoding, beam=beam) for beam in config.beams or [config.decoding.beam]
+    ]
     digests = [(one.directory, one.sha256) for one in checkpoints]
     learned = np.concatenate([read_learned(run) for run in dict.fromkeys(runs)])
     evaluations = []
@@ -112,8 +115,7 @@ def _evaluate_model(
         lines = {line - 1 for line in config.maps}
         lines |= {*lines_by_length(sources, scoring, MAPS_PER_BUCKET)}
         scores = None
-        for beam in config.beams or [config.decoding.beam]:
-            search = replace(config.decoding, beam=beam)
+        for search in searches:
             directory = output / f"{name}-{search.name}{suffix}"
             record = replace(model, test_set=name, search=search.name)
             record.config = {**(model.config or {}), "decoding": asdict(search)}
