@@ -120,9 +120,6 @@ def test_what_does_not_go_together_is_refused(evaluations):
     for other, said in ((one, "fixed with seed 1"), (named(one, "fixed", **GIVEN), "system fixed")):
         with pytest.raises(UserError, match=said):
             compare_systems([*evaluations, other], None, SETTINGS)
-    for baseline, baselines in (("fixt", {}), ("fixed", {"additive": "fixt"})):
-        with pytest.raises(UserError, match="fixt"):
-            compare_systems(evaluations, baseline, SETTINGS, baselines)
 
 
 def test_a_system_and_its_baseline_stand_side_by_side():

@@ -16,12 +16,17 @@ from seq2seq.report import compare
 
 FILES = ["figure.pdf", "figure.svg", "page.html", "scores.json", "table.md", "table.tex"]
 TEXTS = translated({5: 20, 40: 20}, lambda n: 0.9)
-TRAINING = asdict(TrainingRecord(system="additive", seed=1, status="finished"))
+TRAINING = {
+    **asdict(TrainingRecord(system="additive", seed=1, status="finished", training_pairs=9)),
+    "parameters": {"total": 5},
+    "data_sha256": {"train.source": "0"},
+    "command": ["train.py"],
+    "earlier_commits": ["1"],
+}
 VALIDATION = {"kind": "validation", "update": 5, "loss": 1.0, "bleu": 2.0, "bleu_by_length": {}}
 RECORD = {
     **asdict(EvaluationRecord(system="additive", corpus="grammar", checkpoint="a/b", maps=[1])),
     "members": [{"seed": 1, "training": TRAINING}],
-    "training": TRAINING,
     "config": {"corpus": {"train_max_words": 30}, "model": {"attention": {"kind": "additive"}}},
     "identity": {"search": {"beam": 5}},
 }
