@@ -5,6 +5,8 @@ Fill in ``scores`` and ask grade.py. Then train it (5 to 20 minutes) and see its
     python docs/exercises/own_attention.py
 """
 
+import sys
+
 import seq2seq
 from seq2seq.config import AttentionConfig
 from seq2seq.model.attention import Attention, Past, Query, Scores
@@ -30,5 +32,5 @@ class Mine(Attention):
 
 
 if __name__ == "__main__":
-    for folder in seq2seq.reproduce(system="mine", baseline="no-attention"):
+    for folder in seq2seq.reproduce(*sys.argv[1:], system="mine", baseline="no-attention"):
         print(f"The curve is in {folder}/page.html.")
