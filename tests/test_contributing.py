@@ -25,7 +25,7 @@ def test_the_page_followed_step_by_step_ends_in_tests_that_pass(tmp_path):
     for name, added in {score: made, loops: loop}.items():
         with (tmp_path / name).open("a", encoding="utf-8") as file:
             file.write(added)
-    registry = tmp_path / "seq2seq" / "config" / "model.py"
+    registry = tmp_path / "seq2seq" / "config" / "settings.py"
     kinds = registry.read_text(encoding="utf-8")
     begin = "ATTENTION_KINDS = {\n"
     registry.write_text(kinds.replace(begin, begin + line), encoding="utf-8")

@@ -12,7 +12,7 @@ from seq2seq.config.settings import ATTENTION_KINDS
 from seq2seq.model.attention import OWN
 
 MISTAKES = {
-    "scores = self.v_a(query + source.keys).squeeze(2)": "tanh",
+    "scores = self.v_a(self.W_a(query)[:, None] + source.keys).squeeze(2)": "tanh",
     "weights = scores.masked_fill(~source.mask, -torch.inf).softmax(0)": "axis",
     "weights = scores.softmax(dim=1) * source.mask": "before the softmax",
     "back = self.back(reverse(words, mask))[0]": "reversed",

@@ -97,7 +97,7 @@ def scores(work: Module) -> str:
         return "all words of a sentence have the same score; it must depend on their keys."
     if equal(found, attention_weights(work, mask, seed=1)):
         return "the weights are the same for all queries; between v_a and the sum stands a tanh."
-    return "these are not the scores v_a tanh(query + keys)."
+    return "these are not the scores v_a tanh(W_a query + keys)."
 
 
 def weights(work: Module) -> str:

@@ -16,4 +16,4 @@ BLOCKS = [block for text in PAGES.values() for kind, block in BLOCK.findall(text
 INLINE = re.findall(r"\| `((?:python|torchrun) [^`]*)`", PAGES[ROOT / "README.md"])
 LINES = [*dict.fromkeys("\n".join([*BLOCKS, *INLINE]).replace("\\\n", "").splitlines())]
 COMMANDS = [line for line in LINES if line and not line.startswith("#")]
-SCRIPT = re.compile(r"(?:python )?(scripts|benchmarks|docs|study)/(\w+)\.py([^|>]*)")
+SCRIPT = re.compile(r"(?:python )?(scripts|benchmarks|docs/exercises|docs|study)/(\w+)\.py([^|>]*)")

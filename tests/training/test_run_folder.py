@@ -66,16 +66,16 @@ def test_every_setting_makes_another_run_but_those_that_may_change(
         assert path.read_text() == changed
 
 
-def test_two_trainings_of_one_folder_are_refused_and_so_is_a_damaged_one(tmp_path):
-    folder = RunFolder(reversal_experiment(tmp_path))
-    folder.claim({})
+def test_two_trainings_of_one_folder_are_refused_and_so_is_a_damaged_one(folder):
+    run = RunFolder(reversal_experiment(folder))
+    run.claim({})
     for _ in range(2):
-        with locked(folder.path / "lock"), pytest.raises(UserError, match="another process"):
-            train(folder.config)
+        with locked(run.path / "lock"), pytest.raises(UserError, match="another process"):
+            train(run.config)
     for file in ("run.json", "config.json"):
-        (folder.path / file).write_bytes(b"{\xff}")
+        (run.path / file).write_bytes(b"{\xff}")
         with pytest.raises(UserError, match=file):
-            folder.claim({})
+            run.claim({})
 
 
 def child_of(parent: RunFolder, **training: object) -> TrainConfig:
