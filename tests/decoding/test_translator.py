@@ -143,6 +143,10 @@ def test_words_are_met_in_a_known_form_or_listed_as_unknown(typed, written, unkn
     assert translator.cut(typed) == typed.replace("\ud83d", "?").split()
 
 
+def test_pieces_are_listed_as_unknown_without_the_sign_of_a_space():
+    assert tiny_translator().translate("a dog and 🎉 dogs").unknown == ["🎉"]
+
+
 @pytest.mark.parametrize("chunk", [1, 2, 100])
 def test_a_stream_gives_what_a_list_gives_and_reads_no_further_than_it_must(chunk, caplog):
     translator, read, found = word_translator(), [], []

@@ -11,7 +11,6 @@ STUDY = f"--config-dir={Path(__file__).resolve().parents[2] / 'study'}"
 
 
 def compose_config(name, overrides):
-    """The config of script ``name``."""
     return compose(name, [*overrides])[0]
 
 
