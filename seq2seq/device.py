@@ -19,7 +19,7 @@ from torch.nn.utils import parameters_to_vector
 
 from seq2seq.config import require_choice
 from seq2seq.errors import UserError
-from seq2seq.interruption import Interrupted, process_count
+from seq2seq.interruption import Interrupted
 
 if hasattr(os, "register_at_fork"):
     # A forked child lacks its parent's threads and would wait for them forever.
@@ -181,7 +181,8 @@ _groups = itertools.count()
 @contextlib.contextmanager
 def process_group(device: str) -> Iterator[ProcessGroup]:
     """Join torchrun's processes; each takes its own GPU, and all but the first log only errors."""
-    if (size := process_count()) == 1:
+    size = int(os.environ["WORLD_SIZE"]) if dist.is_torchelastic_launched() else 1
+    if size == 1:
         yield SINGLE
         return
     group, backend = ProcessGroup(int(os.environ["RANK"]), size), "gloo"
