@@ -32,7 +32,7 @@ Measured = tuple[list[Record], list[dict[str, str]], str]
 NOTES = [
     "The models are similar, but not equal: Eole attends after the decoder's step (Luong's order), "
     "this project before it (Bahdanau's) unless the order above is luong; Eole's output layer "
-    "reads as many units as the decoder has, this project's as many as an embedding.",
+    "is as wide as the decoder's state, this project's as wide as an embedding.",
     "On CUDA, bf16 is float16 with a scaled loss in Eole, whose autocast takes PyTorch's default.",
 ]
 

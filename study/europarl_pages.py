@@ -167,7 +167,7 @@ def recall_page(files: Sequence[Packed], grammar: Sequence[Packed]) -> Files:
     rules = layout.lines_of(kinds, lambda group: tenths(longest, group).T, places)
     axes = "tenth of the reference", "recall of content words"
     figure = draw(
-        "Beyond its training lengths, attention skips the middle",
+        "Trained on short sentences, attention skips the middle of long ones",
         "Sources of 61 words and more",
         [Panel("Europarl", lines, *axes), Panel("grammar, by kind of attention", rules, *axes)],
         "-30, -50, -70: longest training sentence, in words.",

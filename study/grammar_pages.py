@@ -65,7 +65,7 @@ def less_text_page(
     markdown = page(
         "Less text, grammar",
         systems,
-        "BLEU by source length, after training on so many pairs; *short* is up to 20 source words, "
+        "BLEU by source length, by the number of training pairs; *short* is up to 20 source words, "
         "*long* above 30. Systems with attention:\n",
         layout.length_table(pools, attention, corpus_bleu),
         "Systems without attention:\n",
@@ -113,8 +113,8 @@ def longer_page(longer: Sequence[Packed], slots: Sequence[Packed]) -> Files:
     markdown = page(
         "Memory after a longer training: grammar",
         last,
-        f"Known bits of a reference, sources of {last.longest} words, after training on so many "
-        "pairs; two seeds after 320,000, one after 1,280,000.\n",
+        f"Known bits of a reference, sources of {last.longest} words, by the number of "
+        "training pairs; two seeds after 320,000, one after 1,280,000.\n",
         table("system", {name: name for name in MEMORIES}, held, known),
     )
     return {"md": markdown}

@@ -109,7 +109,7 @@ def weights(work: Module) -> str:
     if not equal(found[:1], attention_weights(work, mask[:1])):
         return "a sentence's weights depend on the other sentences; the softmax has the wrong axis."
     if found[~mask].any():
-        return "padding has weight; give it a score of minus infinity."
+        return "padding has weight; its score must be minus infinity."
     if not equal(found.sum(dim=1), torch.ones(3)):
         return "the weights of the words do not sum to 1; the mask must come before the softmax."
     return "these are not the softmax of the scores."
@@ -177,7 +177,7 @@ def before(work: Module) -> str:
     """The words that the steps read (B T), as numbers."""
     read, expected = loss(work)[1], loss(RIGHT)[1]
     if read.shape != expected.shape:
-        return "the decoder must read as many words as it writes."
+        return "the decoder must read one word for each word that it writes."
     mask = TARGETS != 0
     if torch.equal(read[mask], expected[mask]):
         return ""
