@@ -6,7 +6,7 @@ All values stay text until the dataclasses of :mod:`seq2seq.config` decide their
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import MISSING, asdict, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -215,12 +215,14 @@ def _store(files: tuple[tuple[str, Path, int], ...]) -> dict[str, list[str]]:
     return choices
 
 
-def defaults(kind: Any) -> dict[str, Any]:
+def defaults(kind: type) -> dict[str, Any]:
     """Return the defaults of a dataclass of settings, and of its groups, as nested JSON."""
-    found = dict[str, Any]()
-    for name, one in kind.__pydantic_fields__.items():
-        if is_dataclass(one.annotation):
-            found[name] = defaults(one.annotation)
-        elif not one.is_required():
-            found[name] = one.get_default(call_default_factory=True)
+    found, hints = dict[str, Any](), get_type_hints(kind)
+    for one in fields(kind):
+        if is_dataclass(hints[one.name]):
+            found[one.name] = defaults(hints[one.name])
+        elif one.default is not MISSING:
+            found[one.name] = one.default
+        elif one.default_factory is not MISSING:
+            found[one.name] = one.default_factory()
     return found

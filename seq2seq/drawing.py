@@ -51,15 +51,14 @@ MAP_NOTE = (
 )
 WIDTH = 9.6
 """Width of a figure in inches."""
+FONTS = ("CJK JP", "Thai", "Devanagari", "Khmer", "Lao", "Myanmar")
+"""Fonts for letters that DejaVu Sans lacks, all of the family Noto Sans."""
 RC: dict[Any, Any] = {
     "figure.dpi": 200,
     "figure.facecolor": GROUND,
     "axes.facecolor": GROUND,
-    # The first comes with matplotlib, so figures are equal everywhere; others add letters.
-    "font.family": [
-        *("DejaVu Sans", "Noto Sans CJK JP", "Noto Sans Thai", "Noto Sans Devanagari"),
-        *("Noto Sans Khmer", "Noto Sans Lao", "Noto Sans Myanmar"),
-    ],
+    # The first comes with matplotlib, so figures are equal everywhere.
+    "font.family": ["DejaVu Sans", *(f"Noto Sans {name}" for name in FONTS)],
     "font.size": 11,
     "text.color": INK,
     "text.parse_math": False,  # a system may be called "$5"
