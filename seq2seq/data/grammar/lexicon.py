@@ -1,5 +1,6 @@
 """Words of the grammar: regular forms are derived here, irregular ones are in ``lexicon.tsv``."""
 
+import re
 from collections import defaultdict
 from collections.abc import Callable
 from importlib.resources import files
@@ -10,11 +11,13 @@ Forms = tuple[tuple[str, ...], ...]
 """``[case][column]``; the columns are masculine, feminine, neuter and plural."""
 Inflected = tuple[str, str, str]
 """English verb; German one in main clauses, the finite word first, and at the end of others."""
-Kind = Literal["person", "animal", "thing", "place"]
-"""Kind of a noun; it decides which verbs, adjectives and prepositions fit."""
+Rows = tuple[Inflected, ...]
+"""Forms of a verb after a singular noun, a plural noun, I, you."""
+Kind = Literal["person", "animal", "thing", "place", "it"]
+"""Kind of a noun, or "it"; it decides which verbs, adjectives and prepositions fit."""
 CASES = ("nominative", "accusative", "dative")
 NOMINATIVE, ACCUSATIVE, DATIVE = range(3)
-SINGULAR, PLURAL = range(2)
+SINGULAR, PLURAL, SPEAKER, LISTENER = range(4)
 
 
 class Noun(NamedTuple):
@@ -55,8 +58,11 @@ class Verb(NamedTuple):
     english: str
     german: str
     to: tuple[str, str]
-    present: tuple[Inflected, ...]
-    past: tuple[Inflected, ...]
+    present: Rows
+    past: Rows
+    ing: str = ""
+    order: str = ""
+    """The German imperative, its finite word first."""
     case: int = ACCUSATIVE
     preposition: Preposition | None = None
 
@@ -73,6 +79,13 @@ def _with_s(word: str) -> str:
     if word.endswith("y") and word[-2] not in "aeiou":
         return word[:-1] + "ies"
     return word + "s"
+
+
+def _with_ing(word: str) -> str:
+    """Add the English -ing."""
+    if re.fullmatch("[^aeiou]*[aeiou][bdgmnpt]|begin|forget|travel", word):
+        return f"{word}{word[-1]}ing"
+    return (word.removesuffix("e") if word[-2:] != "ee" else word) + "ing"
 
 
 def _noun(english: str, german: str) -> Noun:
@@ -103,7 +116,8 @@ def _pair(english: str, german: str) -> tuple[str, str]:
 
 
 def _modal(english: str, german: str) -> tuple[tuple[str, str], ...]:
-    return tuple(zip(english.split(), german.split(), strict=True))
+    one, other = english.split()
+    return tuple(zip((one, other, other, other), german.split(), strict=True))
 
 
 def _verb(english: str, german: str) -> Verb:
@@ -111,20 +125,35 @@ def _verb(english: str, german: str) -> Verb:
     infinitive, third, participle, *governed = german.split()
     prefix, _, stem = infinitive.rpartition("|")
     first, *others = base.split("_")
-    auxiliaries = ("ist", "sind") if participle.startswith("+") else ("hat", "haben")
+    root = third.removesuffix("t")
+    second = root + ("t" if root[-1] in "sßz" else "st")
+    persons = third, stem, third if root == third else stem[:-1], second
+    with_s = "_".join([_with_s(first), *others])
+    auxiliaries = "ist sind bin bist" if participle.startswith("+") else "hat haben habe hast"
     last = participle.removeprefix("+")
-    present = ("_".join([_with_s(first), *others]), third), (base, stem)
     return Verb(
         english=base,
         german=prefix + stem,
         to=(f"to_{base}", f"{prefix}zu{stem}") if prefix else (f"to {base}", f"zu {stem}"),
         present=tuple(
-            (one, f"{word}_{prefix}".rstrip("_"), prefix + word) for one, word in present
+            (with_s if i == SINGULAR else base, f"{word}_{prefix}".rstrip("_"), prefix + word)
+            for i, word in enumerate(persons)
         ),
-        past=tuple((past, f"{word}_{last}", f"{last}_{word}") for word in auxiliaries),
+        past=tuple(
+            (past.rstrip("*"), f"{word}_{last}", f"{last}_{word}") for word in auxiliaries.split()
+        ),
+        ing="" if past.endswith("*") else "_".join([_with_ing(first), *others]),
+        order=f"{stem[:-2] if 'ä' in root else root}_{prefix}".rstrip("_"),
         case=CASES.index(governed[-1]) if governed else ACCUSATIVE,
         preposition=_preposition(preposition[0], " ".join(governed)) if preposition else None,
     )
+
+
+def _irregular(english: str, german: str) -> Verb:
+    base, *words = english.split()
+    infinitive, *forms = german.split()
+    rows = tuple(zip(words, forms, forms, strict=True))
+    return Verb(base, infinitive, (f"to {base}", f"zu {infinitive}"), rows[:4], rows[4:])
 
 
 _LINES = (files(__package__) / "lexicon.tsv").read_text(encoding="utf-8").splitlines()
@@ -164,14 +193,21 @@ DETERMINERS = _read("determiner", _determiner)
 DETERMINERS["plural"] = DETERMINERS["countable"] + DETERMINERS["plural"]
 NO_ARTICLE = Determiner("", (("",) * 4,) * 3, _ENDINGS["strong"])
 RELATIVE = _forms("d", "relative")
+DETERMINERS["bare"] = DETERMINERS["exist bare"] = (NO_ARTICLE,)
 CONTRACTIONS = dict(_read("contraction", _pair)[""])
 
 NOUNS = _read("noun", _noun)
 NAMES = _read("name", lambda name, _: name)
 """Proper names of people, animals and places; they are the same in both languages."""
-_PRONOUNS = _read("pronoun", _pair)
-PRONOUNS = [(one, number) for number, name in enumerate(_PRONOUNS) for one in _PRONOUNS[name]]
-"""(English and German, number) of one-word subjects; the verb shows the number of "sie"."""
+_PRONOUNS = _read("pronoun", lambda one, other: (one.split(), other.split()))
+PRONOUNS = [
+    (one, number)
+    for number, name in enumerate(("he", "they", "I", "you"))
+    for one in _PRONOUNS[name]
+]
+"""(English forms, German forms), number."""
+SUBJECTS = {"person": [(one, SINGULAR) for one in _PRONOUNS["body"]] + PRONOUNS * 4}
+SUBJECTS["thing"] = [(one, SINGULAR) for one in _PRONOUNS["it"]]
 _ADJECTIVES = _read("adjective", _adjective)
 ADJECTIVES = {
     kind: (*(_ADJECTIVES[f"{name} {kind}"] for name in ("quality", "size", "state")), *others)
@@ -191,10 +227,12 @@ MODALS = _read("modal", _modal)
 VERBS = _read("verb", _verb)
 VERBS["intransitive"] = VERBS["intransitive simple"] + VERBS["intransitive"]
 VERBS["prepositional"] = VERBS["prepositional thing"] + VERBS["prepositional"]
-BE = Verb(
-    english="be",
-    german="sein",
-    to=("to be", "zu sein"),
-    present=(("is", "ist", "ist"), ("are", "sind", "sind")),
-    past=(("was", "war", "war"), ("were", "waren", "waren")),
-)
+BE, HAVE, EXIST = (one for (one,) in _read("irregular", _irregular).values())
+VERBS["intransitive it"] += VERBS["intransitive thing"]
+VERBS["transitive"] += (HAVE,) * 3
+BEFORE_NOT = {"can": "ca", "will": "wo"}
+"""English words that have another form before "n't"."""
+FRAMES = _read("frame", lambda _, names: tuple(names.split()))
+for table in (ADJECTIVES, FRAMES):
+    table["it"] = table["thing"]
+VERBS["dative it"] = VERBS["dative thing"]
