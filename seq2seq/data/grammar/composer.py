@@ -1,26 +1,30 @@
 """Compose random phrases, clauses and lines of text in both languages at once.
 
-Two rules make the German side a function of the English one. (1) A relative clause, a prepositional
-phrase, an adverb of time or a second verb ("and sleeps") belongs to the nearest noun or clause
-before it; a second subject and verb begin a new main clause. So no part of an outer clause follows
-an inner clause where German would place it differently. (2) Relative clauses contain no adverbial
-clauses (``simple``), because these could also belong to the outer clause.
+``lexicon.tsv`` says which clauses there are, and what may follow a verb. Two rules make the German
+side a function of the English one. (1) A relative clause, a prepositional phrase, an adverb of time
+or a second verb ("and sleeps") belongs to the nearest noun or clause before it; a second subject and
+verb begin a new main clause. So no part of an outer clause follows an inner clause where German
+would place it differently. (2) Relative clauses contain no adverbial clauses (``simple``), because
+these could also belong to the outer clause.
 """
 
 import random
 from collections.abc import Callable, Sequence
 from itertools import combinations, count
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from seq2seq.data.grammar import lexicon
 from seq2seq.data.grammar.lexicon import (
     ACCUSATIVE,
-    BE,
     DATIVE,
+    LISTENER,
     NOMINATIVE,
     PLURAL,
     SINGULAR,
     SPEAKER,
+    Determiner,
+    Frame,
     Kind,
     Preposition,
     Verb,
@@ -70,19 +74,19 @@ FUTURE, *MODAL = (
     Tense("time future", length(modal[0][0]), modal)
     for modal in (*lexicon.MODALS["future"], *lexicon.MODALS[""])
 )
+TENSES = {"request": ORDER, "infinitive": INFINITIVE, "purpose": INFINITIVE}
 
 
 class Setting(NamedTuple):
     """What a predicate agrees with, and what it may have."""
 
-    subject: Kind
+    kind: Kind
     number: int
     tense: Tense
     timed: bool = False  # an adverb of time stands before it
     simple: bool = False  # no clause may be adverbial
     clause: bool = True  # other clauses may follow
     asks: bool = False  # it is that of a question
-    joined: bool = False  # it is one of two
     denied: bool = False  # it has "not"
 
 
@@ -97,41 +101,31 @@ class Slot(NamedTuple):
     subject: int = SINGULAR  # number of the subject, which an object does not repeat
 
 
-class Complement(NamedTuple):
-    """A verb, its objects, what follows "nicht", and what follows the last verb in German."""
-
-    verb: Verb
-    objects: tuple[Phrase, ...] = ()
-    behind: Phrase = NOTHING
-    inner: Phrase = NOTHING
-
-
 class Predicate(NamedTuple):
     """All of a clause but its subject; in questions, the English ``lead`` precedes the subject."""
 
     lead: Tokens
     english: Tokens
     finite: Tokens
-    """German verb that comes second in a main clause; then come the three others."""
+    """German verb that comes second in a main clause; then come middle, rest, after."""
     middle: Tokens
     rest: Tokens
     end: Tokens
     """``rest`` and ``finite`` in the order of dependent clauses."""
     after: Tokens
 
-    def main(self, first: Phrase, second: Phrase = NOTHING, asks: bool = False) -> Phrase:
-        """Build a main clause; ``second`` follows the German verb, and with ``asks`` the lead."""
-        between = self.lead + second.english if asks else second.english + self.lead
-        german = first.german + self.finite + second.german + self.middle + self.rest + self.after
-        return Phrase(first.english + between + self.english, german)
-
-    def dependent(self, subject: Phrase = NOTHING) -> Phrase:
-        german = subject.german + self.middle + self.end + self.after
-        return Phrase(subject.english + self.lead + self.english, german)
-
 
 SUBJECTS: dict[Kind, float] = {"person": 0.68, "animal": 0.87, "thing": 1}
-CLAUSAL_FRAMES = ("attempt", "report", "question")
+OBJECTS: dict[Kind, float] = {"person": 0.35, "animal": 0.5, "thing": 0.9, "place": 1}
+CASES = {"nom": NOMINATIVE, "acc": ACCUSATIVE, "exist": ACCUSATIVE, "dat": DATIVE}
+RANKS = {"dat": 1, "acc": 2}
+"""The place of objects in German; 0: pronouns, 3: what follows "nicht", 4: clauses, 5: nowhere."""
+ATTRIBUTES = {
+    "person": ("belonging", "belonging", "place", "origin"),
+    "animal": ("belonging", "belonging", "place", "origin"),
+    "thing": ("place", "place", "place", "origin"),
+    "place": ("place",),
+}
 
 
 class Composer:
@@ -170,17 +164,17 @@ class Composer:
         choice = self._random()
         return next(kind for kind, bound in bounds.items() if choice < bound)
 
-    def _fixed(self, name: str, room: int = 9, least: int = 1) -> Phrase:
-        """Pick a phrase of the lexicon, of ``least`` to ``room`` words."""
+    def _fixed(self, name: str, most: int = 9, least: int = 1) -> Phrase:
+        """Pick a phrase of the lexicon, of ``least`` to ``most`` words."""
         phrases = lexicon.PHRASES[name]
-        return self._groups(*self._pick(phrases, lambda one: least <= length(one[0]) <= room))
+        return self._groups(*self._pick(phrases, lambda one: least <= length(one[0]) <= most))
 
-    def _verb(self, name: str, kind: str = "", room: int = 9, tense: Tense = PRESENT) -> Verb:
-        """Pick a verb of at most max(room, 1) words, from those for ``kind`` if there are some."""
+    def _verb(self, name: str, kind: str, most: int, tense: Tense, least: int = 1) -> Verb:
+        """Pick a verb of ``least`` to ``most`` words, from those for ``kind`` if there are some."""
         verbs = lexicon.VERBS.get(f"{name} {kind}", lexicon.VERBS[name])
-        least = tense in EVENTFUL  # a verb with -ing
+        ing = tense in EVENTFUL  # it must have the form
         return self._pick(
-            verbs, lambda one: len(one.ing) >= least and length(one.english) <= max(room, 1)
+            verbs, lambda one: len(one.ing) >= ing and least <= length(one.english) <= max(most, 1)
         )
 
     # Sentences and clauses
@@ -195,186 +189,139 @@ class Composer:
     def _sentence(self, room: int, closed: bool = True) -> Phrase:
         """Compose a statement, question or request; its mark is one of the words."""
         choice = self._random() if 4 <= room < 25 else 0.5
-        compose, mark = self._clauses, "."
-        if choice < 0.2:
-            compose, mark = self._question, "?"
-        elif choice > 0.96:
-            compose = self._request
+        mark = "?" if choice < 0.2 else "."
         end = self._link(mark, mark) if closed else NOTHING
-        return join(compose(room - len(end.english)), end)
+        room -= len(end.english)
+        if 0.2 <= choice <= 0.96:
+            return join(self._clauses(room), end)
+        return join(self._clause("question" if choice < 0.2 else "request", room), end)
 
-    def _clauses(self, room: int, first: bool = True) -> Phrase:
+    def _clauses(self, room: int) -> Phrase:
         """Compose main clauses, one or more, without full stop; ``room`` is at least 2."""
-        if first and room >= 7 and self._random() * 30 < room - 5:
-            coordinator = self._fixed("coordinator")
-            rest = room - len(coordinator.english)
-            left = self._between(2, rest - 3)
-            right = self._clauses(rest - left, coordinator.german[-1][0] != "deshalb")
-            return join(self._clauses(left), coordinator, right)
-        return self._main_clause(room, first)
+        if room < 7 or self._random() * 30 >= room - 5:
+            return self._clause("main", room)
+        coordinator = self._fixed("coordinator")
+        rest = room - len(coordinator.english)
+        left = self._between(2, rest - 3)
+        if coordinator.german[-1][0] == "deshalb":
+            return join(self._clauses(left), coordinator, self._clause("inverted", rest - left))
+        return join(self._clauses(left), coordinator, self._clauses(rest - left))
 
-    def _main_clause(self, room: int, first: bool) -> Phrase:
-        """Compose a main clause of ``room`` English words; the German finite verb comes second."""
-        if first and room >= 4 and self._chance(0.04):
-            return self._existence(room)
-        kind = self._kind(SUBJECTS)
-        tense = self._tense(min(room - 4, 2), kind)
-        front, timed = NOTHING, False
-        choice = self._random() if first else 0.5
-        if room >= 9 and choice < (0.5 if room > 16 else 0.2) and first:
-            size = self._between(4, min(room - 5, 15))
-            comma = self._link(",", ",") if self._chance(0.75) else COMMA
-            front = join(self._adverbial_clause(size, tense, purpose=False), comma)
-        elif room >= 5 and choice > 0.85:
-            front = self._fixed(tense.times, room - 2 - tense.words)
-            timed = True
-        elif room >= 7 and choice > 0.77:
-            front = self._place(self._between(2, min(room - 4, 5)), clause=False)
-        elif room >= 4 and choice > 0.74:
-            front = self._fixed("front")
-        room -= len(front.english)
-        setting = Setting(kind, SINGULAR, tense, timed)
-        subject, predicate = self._clause(room, min(room - 1 - tense.words, 7), setting)
-        if front.german or not first:
-            return predicate.main(front, subject)
-        return predicate.main(subject)
-
-    def _existence(self, room: int, asks: bool = False) -> Phrase:
-        """Compose "there is" and what there is; ``room`` is at least 4."""
-        slot = Slot(self._pick(("person", "animal", "thing")), ACCUSATIVE, article="exist ")
-        noun = self._noun_phrase(room - 2, slot, chain=False)
-        tense = PRESENT if self._chance(0.7) else PAST
-        setting = Setting("it", noun.number, tense, asks=asks)
-        predicate = self._verb_phrase(lexicon.EXIST, setting, [])
-        there = self._link("there", "es")
-        clause = predicate.main(*((NOTHING, there, True) if asks else (there,)))
-        return join(clause, noun)
-
-    def _question(self, room: int) -> Phrase:
-        """Compose a question of one clause without its mark; ``room`` is at least 3."""
-        kind = self._kind(SUBJECTS)
-        tense = self._tense(room - 4, kind)
-        choice = self._random()
-        if choice < 0.1:
-            who = self._link("who", "wer")
-            return self._predicate(room - 1, Setting("person", SINGULAR, tense)).main(who)
-        if choice < 0.2 and room >= 4:
-            return self._existence(room, asks=True)
-        if choice < 0.35 and room < 10:
-            opening, subject, predicate = self._identity(room, kind)
-        elif choice < 0.5 and 4 <= room < 12:
-            kind = self._pick(("person", "thing"))
-            verb = self._verb_without_object(room - 2, kind, prepositional=False)
-            word = "what was" if kind == "thing" else f"who {('wen', 'wem')[verb.case == DATIVE]}"
-            opening = self._link(*word.split())
-            if room > 4 and self._chance(0.3):
-                opening = self._single(2, 0, Slot(kind, verb.case, article="which "))
-            subject, predicate = self._gap(room - len(opening.english), verb, asks=True)
-        else:
-            opening = self._fixed("question") if room > 3 and self._chance(0.5) else NOTHING
-            room -= len(opening.english)
-            most = min(room - 2 - tense.words, 7)
-            setting = Setting(kind, SINGULAR, tense, asks=True)
-            subject, predicate = self._clause(room, most, setting)
-        return predicate.main(opening, subject, asks=True)
-
-    def _identity(self, room: int, kind: Kind) -> tuple[Phrase, Phrase, Predicate]:
-        """Compose "where", "who" or "what", a subject, and "is"."""
-        subject, kind = self._subject(room - 2, kind)
-        tense = PRESENT if self._chance(0.7) else PAST
-        return (
-            self._fixed("be"),
-            subject,
-            self._verb_phrase(BE, Setting(kind, subject.number, tense), []),
+    def _clause(
+        self,
+        name: str,
+        room: int,
+        like: Tense | None = None,
+        simple: bool = False,
+        opening: Phrase = NOTHING,
+        subject: tuple[Kind, int] | None = None,
+        verb: Verb | None = None,
+    ) -> Phrase:
+        """Compose a clause; ``like`` is the tense above, ``opening`` may be its subject or object."""
+        low, _, opener, who, predicate, order = self._pick(
+            lexicon.CLAUSES[name], lambda row: row.low <= room <= row.high
         )
+        kind, number = subject or (self._kind(SUBJECTS), SINGULAR)
+        kind = predicate if predicate in lexicon.FRAMES else kind
+        asks = order == "asked"
+        if opener == "object":
+            opening, verb = self._asked_object(room)
+            low += len(opening.english) - 1
+        low += length(verb.english) - 1 if verb else predicate == "identity"
+        tense = TENSES.get(name) or self._tense(room - low, kind, like)
+        if opener not in ("-", "object"):
+            opening = self._opening(opener, max(room - low - tense.words, 0), tense)
+        room -= len(opening.english) if opener != "-" else 0
+        if predicate in ("identity", "weather"):
+            verb = lexicon.BE if predicate == "identity" else self._verb("weather", "", 1, tense)
+        if verb:
+            tense = tense if verb.ing or tense not in PROGRESSIVE else PRESENT
+            does = asks and tense.words != 1 and (verb.english != "be" or bool(tense.modal))
+            room -= tense.words + length(verb.english) + does
+            size = room - min(room - 1, self._pick((0, 0, 0, 0, 1, 2)))
+        else:
+            most = min(room - tense.words - 1 - asks, 7)
+            size = 1 if self._chance(0.25) else self._between(1, most)
+        actor = NOTHING._replace(number=LISTENER if name == "request" else number)
+        if "=" in who:
+            actor = self._link(*who.split("="))
+            actor = actor._replace(number=int(kind == "exist" and self._chance(0.4)))
+        elif who == "any":
+            actor = self._subject(size, kind)
+        room -= len(actor.english)
+        setting = Setting(kind, actor.number, tense, opener == "time", simple, True, asks)
+        if verb:
+            time = self._fixed(tense.times, room, room) if room else NOTHING
+            parts = self._verb_phrase(verb, setting, [])
+            parts = parts._replace(english=parts.english + time.english, middle=time.german)
+        else:
+            parts = self._predicate(room, setting)
+        lead, english, finite, middle, rest, end, after = parts
+        english = (lead + actor.english if asks else actor.english + lead) + english
+        first, second = (
+            (actor, NOTHING) if order == "main" and not opening.german else (opening, actor)
+        )
+        german = first.german + finite + second.german + middle + rest
+        if order == "dependent":
+            german = opening.german + actor.german + middle + end
+        return Phrase(opening.english + english, german + after)
 
-    def _request(self, room: int) -> Phrase:
-        """Compose an order, perhaps with "please"."""
-        please = self._fixed("please") if room > 2 and self._chance(0.5) else NOTHING
-        setting = Setting("person", lexicon.LISTENER, ORDER)
-        return self._predicate(room - len(please.english), setting).main(please)
+    def _opening(self, name: str, spare: int, tense: Tense) -> Phrase:
+        """Compose what precedes the subject, of at most ``spare`` words more than it needs."""
+        if "=" in name:
+            return self._link(*name.split("="))
+        if name == "place":
+            return self._place(name, self._between(2, 2 + min(spare, 3)), clause=False)
+        if name == "adverbial":
+            clause = self._clause(name, self._between(4, 4 + min(spare, 11)), tense)
+            return join(clause, self._link(",", ",") if self._chance(0.75) else COMMA)
+        phrase = self._fixed(tense.times if name == "time" else name, 1 + spare)
+        if name == "conjunction" and phrase.english[0][0] == "when" and tense.times == "time past":
+            return self._link("when", "als")
+        return phrase
 
-    def _clause(self, room: int, most: int, like: Setting) -> tuple[Phrase, Predicate]:
-        """Compose a subject of at most ``most`` words, and the rest of its clause."""
-        subject, kind = self._subject(self._between(1, most), like.subject)
-        setting = like._replace(subject=kind, number=subject.number)
-        return subject, self._predicate(room - len(subject.english), setting)
-
-    def _dependent(
-        self, room: int, simple: bool, like: Tense | None = None
-    ) -> tuple[Phrase, Predicate]:
-        """Compose the clause that follows a conjunction; ``room`` is at least 2."""
-        kind = self._kind(SUBJECTS)
-        tense = self._tense(room - 2, kind, like)
-        setting = Setting(kind, SINGULAR, tense, simple=simple)
-        return self._clause(room, min(room - 1 - tense.words, 6), setting)
-
-    def _adverbial_clause(self, room: int, tense: Tense, purpose: bool) -> Phrase:
-        """Compose a conjunction and its clause; ``purpose`` allows "in order to", "um ... zu"."""
-        if purpose and self._chance(0.2):
-            predicate = self._predicate(room - 2, Setting("person", SINGULAR, INFINITIVE))
-            return predicate.dependent(self._link("in_order", "um"))
-        opening = self._fixed("conjunction", room - 2)
-        if opening.english[0][0] == "when" and tense.times == "time past":
-            opening = self._link("when", "als")
-        subject, predicate = self._dependent(room - len(opening.english), False, tense)
-        return predicate.dependent(join(opening, subject))
+    def _asked_object(self, room: int) -> tuple[Phrase, Verb]:
+        """Compose "what", "who" or "which" with a noun, and pick the verb that governs it."""
+        kind: Kind = self._pick(("person", "thing"))
+        verb = self._verb_without_object(room - 3, kind, prepositional=False)
+        if room > 4 and self._chance(0.3):
+            return self._single(2, 0, Slot(kind, verb.case, article="which ")), verb
+        who = self._link("who", "wem" if verb.case == DATIVE else "wen")
+        return who if kind == "person" else self._link("what", "was"), verb
 
     def _relative_clause(self, room: int, kind: Kind, column: int) -> Phrase:
         """Compose a relative clause for a noun; ``column`` has the forms of its pronoun."""
         animate = kind in ("person", "animal")
-
-        def pronoun(words: str, case: int) -> Phrase:
-            return self._link(self._pick(words.split()), lexicon.RELATIVE[case][column])
-
+        names = lexicon.PHRASES[f"relative {'person' if kind == 'person' else 'other'}"]
         choice = self._random()
         if room == 2 or room > 10 or choice < (0.5 if animate else 0.2):
-            subject: Kind = kind if animate else "thing"
-            tense = self._tense(room - 2, subject)
-            setting = Setting(subject, int(column == 3), tense, simple=True)
-            words = "who who that" if kind == "person" else "that that which"
-            clause = self._predicate(room - 1, setting).dependent(pronoun(words, NOMINATIVE))
+            opening = self._link(self._pick(names)[0], lexicon.RELATIVE[NOMINATIVE][column])
+            subject = kind if animate else "thing", int(column == 3)
+            clause = self._clause("who", room - 1, None, True, opening, subject)
             return join(COMMA, clause, COMMA)
         verb = self._verb_without_object(room, kind, choice > 0.75)
+        form = lexicon.RELATIVE[verb.case][column]
         if verb.preposition:
             opening = self._link(verb.preposition.english, verb.preposition.german)
-            opening = join(opening, pronoun("whom" if kind == "person" else "which", verb.case))
+            opening = join(opening, self._link("whom" if kind == "person" else "which", form))
         elif self._chance(0.2):  # "the man I see"
-            opening = Phrase([], [(lexicon.RELATIVE[verb.case][column], 0)])
+            opening = Phrase([], [(form, 0)])
         else:
-            words = "whom who that that" if kind == "person" else "that that which"
-            opening = pronoun(words, verb.case)
-        who, predicate = self._gap(room - len(opening.english), verb)
-        return join(COMMA, predicate.dependent(join(opening, who)), COMMA)
-
-    def _gap(self, room: int, verb: Verb, asks: bool = False) -> tuple[Phrase, Predicate]:
-        """Compose subject and verb of a clause that begins with the object."""
-        room -= length(verb.english)
-        kind: Kind = "person" if self._chance(0.75) else "animal"
-        tense = self._tense(room - 1 - asks, kind)
-        if tense in EVENTFUL and not verb.ing:
-            tense = PRESENT
-        room -= tense.words + (asks and tense.words != 1)
-        adverb = NOTHING
-        if room > 1 and self._chance(0.2):
-            adverb = self._fixed("adverb person")
-        subject, _ = self._subject(room - len(adverb.english), kind)
-        setting = Setting(kind, subject.number, tense, asks=asks)
-        predicate = self._verb_phrase(verb, setting, adverb.english)
-        return subject, predicate._replace(middle=adverb.german)
+            opening = self._link(self._pick(names)[1], form)
+        clause = self._clause("whom", room - len(opening.english), None, True, opening, None, verb)
+        return join(COMMA, clause, COMMA)
 
     def _verb_without_object(self, room: int, kind: Kind, prepositional: bool) -> Verb:
         """Pick a verb, perhaps with a preposition, that takes a noun of this kind as object."""
         if prepositional and room >= 4:
             if kind == "place":
-                verb = self._verb("intransitive simple")
+                verb = self._verb("simple", "", 1, PRESENT)
                 way = self._pick(lexicon.PREPOSITIONS["place"][:4])  # those of one word
                 return verb._replace(case=way.case, preposition=way)
-            return self._verb("prepositional", kind)
-        if kind in ("person", "thing") and self._chance(0.4):
-            return self._verb("transitive", kind, room - 2)
-        dative = kind in ("person", "animal") and self._chance(0.3)
-        return self._verb("dative" if dative else "transitive", room=room - 2)
+            return self._verb("prepositional", kind, 1, PRESENT)
+        dative = kind in ("person", "animal") and self._chance(0.2)
+        kind = kind if self._chance(0.4) else ""
+        return self._verb("dative" if dative else "transitive", kind, room - 2, PRESENT)
 
     # Predicates
 
@@ -382,80 +329,149 @@ class Composer:
         """Compose a verb with its objects and adverbs, perhaps with "not"."""
         # German order after the finite verb or subject: pronouns, time, adverb, dative, accusative,
         # "nicht", prepositional phrase or state, rest of the verb, clauses.
-        kind, number, tense, timed, simple, may_continue, asks, joined, _ = setting
-        if room > 4 and tense in (PRESENT, PAST) and not asks and not joined and self._chance(0.08):
+        kind, number, tense, timed, simple, extended, asks, _ = setting
+        simply = tense in (PRESENT, PAST) and kind != "exist" and not asks
+        if room > 4 and simply and extended and self._chance(0.08):
             return self._two_predicates(room, setting)
         room -= tense.words
-        be = tense not in EVENTFUL and room > 1 + asks * (tense.words > 1) and self._chance(0.2)
-        helped = tense.words == 1 or (be and not tense.modal)
-        denied = room > 3 and tense is not INFINITIVE and self._chance(0.16)
-        word = tense.modal[0][0] if tense.modal else ""
-        am = number == SPEAKER and helped and not tense.modal
-        short = denied and (word == "can" or (self._chance(0.4) and word != "may" and not am))
-        room -= (denied or asks) - helped * (denied or asks) + denied - short
+        animate = kind in ("person", "animal")
+        be = tense not in EVENTFUL and room > 1 + (asks and tense.words > 1) and self._chance(0.2)
+        be = be and kind in SUBJECTS
+        least = 2 if kind == "exist" else int(be)
+        helped = tense.words == 1 or (least > 0 and not tense.modal)
+        denied = room > 3 and kind != "exist" and tense is not INFINITIVE and self._chance(0.16)
+        modal = tense.modal[0][0] if tense.modal else ""
+        am = number == SPEAKER and helped and not modal
+        short = denied and (modal == "can" or (self._chance(0.4) and modal != "may" and not am))
+        room -= (not helped and (denied or asks)) + (denied and not short)
         adverb = time = clause = NOTHING
-        if not simple and room >= 5 + be and self._chance(0.6 if room > 11 else 0.12):
-            size = self._between(4, min(room - 1 - be, 16))
+        if not simple and room >= 5 + least and self._chance(0.6 if room > 11 else 0.12):
+            size = self._between(4, min(room - 1 - least, 16))
             comma = self._link(",", ",") if size > 4 and self._chance(0.15) else COMMA
-            size -= len(comma.english)
-            clause = self._adverbial_clause(size, tense, purpose=kind == "person")
+            name = "purpose" if kind == "person" and self._chance(0.2) else "adverbial"
+            clause = self._clause(name, size - len(comma.english), tense)
             clause = join(comma, clause, COMMA)
-            room -= len(clause.english)
-        if room > 1 + be and not denied and self._chance(0.2):
-            adverb = self._fixed("adverb person" if kind in ("person", "animal") else "adverb")
+            room -= size
+        if room > 1 + least and not denied and self._chance(0.2):
+            adverb = self._fixed("adverb person" if animate else "adverb")
             room -= 1
-        if tense.times and not timed and 1 + be < room < 10 and self._chance(0.2):
-            time = self._fixed(tense.times, room - 1 - be)
+        if tense.times and not timed and 1 + least < room < 10 and self._chance(0.2):
+            time = self._fixed(tense.times, room - 1 - least)
             room -= len(time.english)
-        may_continue = may_continue and not time.english
-        excluded = {"ditransitive"} if denied else set()
-        excluded |= set() if may_continue else {*CLAUSAL_FRAMES}
-        excluded |= {"dative"} if tense in PROGRESSIVE else set()
-        frames = lexicon.FRAMES["be" if be else kind][min(room - 1, 4) if room < 10 else 5]
-        frame = self._pick(frames, lambda frame: frame not in excluded)
-        compose: Callable[[int, Setting], Complement] = getattr(self, f"_frame_{frame}")
-        setting = setting._replace(clause=may_continue, denied=denied)
-        verb, objects, behind, inner = compose(room - 1, setting)
-        opening = join(*objects, behind).german[:1] if denied else []
-        none = bool(opening) and opening[0][0].startswith("kein")
-        link = opening[0][1] if none else next(self._links)
-        parts = self._verb_phrase(verb, setting, adverb.english, link, short)
-        nicht = [("nicht", parts.lead[0][1] if short else link)] if denied and not none else []
-        light = join(*(one for one in objects if one.light))
-        heavy = join(*(one for one in objects if not one.light))
-        return parts._replace(
-            english=parts.english + join(*objects, behind, inner, time, clause).english,
-            middle=join(light, time, adverb, heavy).german + nicht + behind.german,
-            after=inner.german + clause.german,
+        setting = setting._replace(clause=extended and not time.english, denied=denied)
+        verb, parts = self._complement(room - 1, "be" if be else kind, setting)
+        ranked = sorted(parts, key=itemgetter(0))
+
+        def german(*ranks: int) -> Tokens:
+            return join(*(phrase for rank, phrase in ranked if rank in ranks)).german
+
+        word, link = (german(0, 1, 2) or german(3) or [("", 0)])[0]
+        none = denied and word.startswith("kein")
+        link = link if none else next(self._links)
+        phrase = self._verb_phrase(verb, setting, adverb.english, link, short)
+        nicht = [("nicht", phrase.lead[0][1] if short else link)] if denied and not none else []
+        return phrase._replace(
+            english=phrase.english + join(*(part for _, part in parts), time, clause).english,
+            middle=german(0) + join(time, adverb).german + german(1, 2) + nicht + german(3),
+            after=german(4) + clause.german,
         )
 
     def _two_predicates(self, room: int, setting: Setting) -> Predicate:
         """Join two predicates by "and"; the first has no clauses."""
         left = self._between(1, min(room - 3, 7))
-        one = self._predicate(left, setting._replace(joined=True, simple=True, clause=False))
-        two = self._predicate(room - left - 1, setting._replace(joined=True))
+        one = self._predicate(left, setting._replace(simple=True, clause=False))
+        two = self._predicate(room - left - 1, setting)
         link = self._link("and", "und")
-        return Predicate(
-            one.lead,
-            one.english + link.english + two.lead + two.english,
-            one.finite,
-            one.middle,
-            one.rest + link.german + two.finite + two.middle + two.rest,
-            one.end + link.german + two.middle + two.end,
-            two.after,
+        return one._replace(
+            english=one.english + link.english + two.lead + two.english,
+            rest=one.rest + link.german + two.finite + two.middle + two.rest,
+            end=one.end + link.german + two.middle + two.end,
+            after=two.after,
+        )
+
+    def _complement(
+        self, room: int, name: str, setting: Setting
+    ) -> tuple[Verb, list[tuple[int, Phrase]]]:
+        """Compose a verb and ``room`` words, those after its first: (place in German, part)."""
+
+        def fits(frame: Frame) -> bool:
+            clausal = any(part in lexicon.CLAUSES for part in frame.parts)
+            many = len(frame.parts) > 1
+            return frame.low <= room <= frame.high and not (
+                (clausal and not setting.clause) or (many and setting.denied)
+            )
+
+        *_, table, names = self._pick(lexicon.FRAMES[name], fits)
+        kind = self._kind(OBJECTS)
+        verb = self._verb(
+            table,
+            kind if self._chance(0.5) else "",
+            room - len(names) + 1,
+            setting.tense,
+            least=1 if names else room + 1,
+        )
+        room -= length(verb.english) - 1
+        parts = []
+        for later, part in zip(range(len(names) - 1, -1, -1), names, strict=True):
+            size = 1 if part == "to" else self._between(1, min(room - later, 5)) if later else room
+            parts.append(
+                self._part(
+                    part, size, verb, kind, setting._replace(clause=setting.clause and not later)
+                )
+            )
+            room -= size
+        return verb, parts
+
+    def _part(
+        self, name: str, room: int, verb: Verb, kind: Kind, setting: Setting
+    ) -> tuple[int, Phrase]:
+        """Compose a part of a predicate, and say where it stands in German."""
+        name, _, own = name.partition(":")
+        if name == "to":  # German has the dative
+            return 5, Phrase([("to", 0)], [])
+        if name in lexicon.CLAUSES:
+            return 4, join(COMMA, self._clause(name, room, None, setting.simple), COMMA)
+        if name == "state":
+            return 3, self._state(room, setting.kind)
+        if name == "governed":
+            assert verb.preposition is not None  # all verbs in these tables have one
+            slot = Slot(kind, verb.preposition.case, None, setting.clause, "", setting.number)
+            return 3, self._prepositional(room, verb.preposition, slot, chain=True)
+        if name not in CASES:
+            return 3, self._place(name, room, setting.clause)
+        article = "exist " if name == "exist" else "denied " * setting.denied
+        number = int(setting.number == PLURAL) if name in ("exist", "nom") else None
+        own = setting.kind if name == "nom" else own
+        case = verb.case if name == "acc" else CASES[name]
+        slot = Slot(own or kind, case, number, setting.clause, article, setting.number)
+        noun = self._noun_phrase(room, slot, chain=not article and number is None)
+        return 0 if noun.light else RANKS.get(name, 3), noun
+
+    def _state(self, room: int, kind: Kind) -> Phrase:
+        """Compose one to four words: adjectives after "is"."""
+        *classes, _ = lexicon.ADJECTIVES[kind]  # the last class cannot follow "is"
+        adjective = self._pick(sum(classes, []))
+        state = self._link(adjective.english, adjective.german)
+        if room == 2:
+            return join(self._fixed("degree"), state)
+        return (
+            join(self._state(room - 2, kind), self._link("and", "und"), state)
+            if room > 2
+            else state
         )
 
     def _tense(self, room: int, kind: Kind, like: Tense | None = None) -> Tense:
         """Pick a tense of at most ``room`` more words; ``like`` is that of the clause above."""
         choice = self._random()
         past = like is not None and like.times == "time past"
-        if room > 0 and choice < 0.08:
+        acts = kind in ("person", "animal")
+        if room > 0 and choice < 0.08 and acts:
             return PROGRESSIVE[past or (like is None and choice < 0.03)]
         if past:
             return PAST
         if room > 0 and choice > 0.72:
             tenses = MODAL if like else [FUTURE] * 3 + MODAL
-            most = 1 if kind == "thing" else room  # no "want to" for things
+            most = room if acts else 1  # no "want to" for things
             return self._pick(tenses, lambda tense: tense.words <= most)
         return PRESENT if like or choice < 0.4 or choice > 0.86 else PAST
 
@@ -481,7 +497,7 @@ class Composer:
             if tense is ORDER:
                 one, second = verb.english, verb.order
             elif tense in PROGRESSIVE:
-                forms = BE.past if tense.times == "time past" else BE.present
+                forms = lexicon.BE.past if tense.times == "time past" else lexicon.BE.present
                 one = f"{forms[number][0]}_{verb.ing}"
             words, german, end = (
                 [(word, link) for word in side.split("_")] for side in (one, second, last)
@@ -501,142 +517,23 @@ class Composer:
             adverb = [("not", no), *adverb]
         return Predicate(lead, adverb + words, finite, [], rest, end, [])
 
-    # Frames: each draws a verb and composes ``room`` words, those after the verb's first word
-
-    def _frame_alone(self, room: int, setting: Setting) -> Complement:
-        table = lexicon.VERBS
-        verbs = table.get(f"intransitive {setting.subject}", table["intransitive"])
-        least = setting.tense in EVENTFUL
-        return Complement(
-            self._pick(verbs, lambda one: len(one.ing) >= least and length(one.english) == room + 1)
-        )
-
-    def _frame_state(self, room: int, setting: Setting) -> Complement:
-        *classes, _ = lexicon.ADJECTIVES[setting.subject]  # the last class cannot follow "is"
-        adjective = self._pick(sum(classes, ()))
-        state = self._link(adjective.english, adjective.german)
-        if room == 2:
-            state = join(self._fixed("degree"), state)
-        elif room > 2:
-            more = self._frame_state(room - 2, setting).behind
-            state = join(more, self._link("and", "und"), state)
-        return Complement(BE, behind=state)
-
-    def _frame_identity(self, room: int, setting: Setting) -> Complement:
-        kind = setting.subject if setting.subject in ("person", "animal") else "thing"
-        number = PLURAL if setting.number == PLURAL else SINGULAR
-        slot = Slot(kind, NOMINATIVE, number, setting.clause, "denied " * setting.denied)
-        return Complement(BE, behind=self._noun_phrase(room, slot, chain=False))
-
-    def _frame_object(self, room: int, setting: Setting) -> Complement:
-        things = 1 if setting.subject == "animal" else 0.9
-        kind = self._kind({"person": 0.35, "animal": 0.5, "thing": things, "place": 1})
-        verb = self._verb("transitive", kind if self._chance(0.4) else "", room, setting.tense)
-        return Complement(verb, (self._object(room, verb, kind, setting),))
-
-    def _frame_dative(self, room: int, setting: Setting) -> Complement:
-        verb = self._verb("dative", setting.subject, room, setting.tense)
-        person = setting.subject in ("thing", "it") or self._chance(0.8)
-        kind: Kind = "person" if person else "animal"
-        return Complement(verb, (self._object(room, verb, kind, setting),))
-
-    def _object(self, room: int, verb: Verb, kind: Kind, setting: Setting) -> Phrase:
-        article = "denied " * setting.denied
-        slot = Slot(kind, verb.case, None, setting.clause, article, setting.number)
-        return self._noun_phrase(room + 1 - length(verb.english), slot, not article)
-
-    def _frame_partner(self, room: int, setting: Setting) -> Complement:
-        kind = self._kind({"person": 0.5, "animal": 0.75, "thing": 1})
-        verb = self._verb("prepositional", kind, tense=setting.tense)
-        assert verb.preposition is not None  # all verbs in these two tables have one
-        slot = Slot(kind, verb.preposition.case, clause=setting.clause, subject=setting.number)
-        return Complement(verb, behind=self._prepositional(room, verb.preposition, slot, True))
-
-    def _frame_ditransitive(self, room: int, setting: Setting) -> Complement:
-        verb = self._verb("ditransitive", "", room - 2, setting.tense)
-        double = "_" not in verb.english and self._chance(0.4)  # "gives him the book"
-        room += double - length(verb.english)  # its other words, and "to"; German has the dative
-        size = self._between(1, min(room - 1, 5))
-        thing = self._noun_phrase(size, Slot("thing", ACCUSATIVE, clause=False), chain=False)
-        clause = setting.clause and not double
-        slot = Slot("person", DATIVE, clause=clause, subject=setting.number)
-        person = self._noun_phrase(room - size, slot)
-        english = [*thing.english, ("to", 0), *person.english]
-        english = person.english + thing.english if double else english
-        return Complement(verb, (person._replace(english=[]), Phrase(english, thing.german)))
-
-    def _frame_place(self, room: int, setting: Setting) -> Complement:
-        name = f"intransitive {setting.subject if setting.subject in ('thing', 'it') else 'simple'}"
-        return Complement(
-            self._verb(name, tense=setting.tense), behind=self._place(room, setting.clause)
-        )
-
-    def _frame_where(self, room: int, setting: Setting) -> Complement:
-        return Complement(BE, behind=self._place(room, setting.clause))
-
-    def _frame_motion(self, room: int, setting: Setting) -> Complement:
-        verb = self._verb("motion", tense=setting.tense)
-        if room == 1 or (room == 2 and self._chance(0.4)):
-            return Complement(verb, behind=self._fixed("home", room, room))
-        ways = lexicon.PREPOSITIONS
-        way = self._pick(ways["destination"]) if room > 2 else ways["city"][0]
-        slot = Slot("place", way.case, clause=setting.clause)
-        return Complement(verb, behind=self._prepositional(room, way, slot))
-
-    def _frame_attempt(self, room: int, setting: Setting) -> Complement:
-        verb = self._verb("trying", tense=setting.tense)
-        infinitive = Setting("person", SINGULAR, INFINITIVE, simple=setting.simple)
-        clause = self._predicate(room, infinitive).dependent()
-        return Complement(verb, inner=join(COMMA, clause, COMMA))
-
-    def _frame_report(self, room: int, setting: Setting) -> Complement:
-        verb = self._verb("saying", "", room - 2, setting.tense)
-        room -= length(verb.english)
-        if self._chance(0.25):  # "I think he sleeps"
-            subject, predicate = self._dependent(room + 1, setting.simple)
-            clause = predicate.main(subject)
-        else:
-            subject, predicate = self._dependent(room, setting.simple)
-            clause = predicate.dependent(join(self._link("that", "dass"), subject))
-        return Complement(verb, inner=join(COMMA, clause, COMMA))
-
-    def _frame_question(self, room: int, setting: Setting) -> Complement:
-        verb = self._verb("asking", "", room - 2, setting.tense)
-        room -= length(verb.english)
-        choice = self._random()
-        if choice < 0.15:
-            tense = self._tense(room - 1, "person")
-            inner = Setting("person", SINGULAR, tense, simple=setting.simple)
-            opening, predicate = self._link("who", "wer"), self._predicate(room, inner)
-        elif choice < 0.4 and room < 8:
-            opening, subject, predicate = self._identity(room + 1, self._kind(SUBJECTS))
-            opening = join(opening, subject)
-        else:
-            opening = self._fixed("asking")
-            subject, predicate = self._dependent(room, setting.simple)
-            opening = join(opening, subject)
-        return Complement(verb, inner=join(COMMA, predicate.dependent(opening), COMMA))
-
     # Noun phrases
 
-    def _subject(self, room: int, kind: Kind) -> tuple[Phrase, Kind]:
-        if room == 1 and kind in lexicon.SUBJECTS and self._chance(0.6):
-            (english, german), number = self._pick(lexicon.SUBJECTS[kind])
-            phrase = self._link(english[0], german[0])._replace(number=number)
-            return phrase, "it" if english[0] == "it" else kind
+    def _subject(self, room: int, kind: Kind) -> Phrase:
+        if room == 1 and kind in lexicon.PRONOUNS and self._chance(0.6):
+            (word, *_), (german, *_), number = self._pick(lexicon.PRONOUNS[kind])
+            return self._link(word, german)._replace(number=number)
         place = kind == "thing" and self._chance(0.25)
-        return self._noun_phrase(room, Slot("place" if place else kind, NOMINATIVE)), kind
+        return self._noun_phrase(room, Slot("place" if place else kind, NOMINATIVE))
 
     def _noun_phrase(self, room: int, slot: Slot, chain: bool = True) -> Phrase:
         """Compose a noun phrase of ``room`` words, perhaps a pronoun or, with ``chain``, "and"."""
-        if chain and room == 1 and slot.case != NOMINATIVE and self._chance(0.4):
-            if slot.kind == "person":
-                (english, german), number = self._pick(
-                    lexicon.PRONOUNS, lambda one: one[1] <= PLURAL or one[1] != slot.subject
-                )
-                return self._link(english[1], german[slot.case])._replace(number=number, light=True)
-            if slot.kind == "thing" and slot.case == ACCUSATIVE:
-                return self._link("it", "es")._replace(light=True)
+        pronouns = lexicon.PRONOUNS.get(f"{slot.kind} object")
+        if chain and room == 1 and pronouns and slot.case != NOMINATIVE and self._chance(0.4):
+            (_, word), german, number = self._pick(
+                pronouns, lambda one: one[2] <= PLURAL or one[2] != slot.subject
+            )
+            return self._link(word, german[slot.case])._replace(number=number, light=True)
         # The first of two has no attributes after it: they always belong to the last noun.
         if chain and room >= 3 and self._chance(0.12):
             left = self._between(1, min(room - 2, 4))
@@ -654,69 +551,55 @@ class Composer:
     ) -> Phrase:
         """Compose a prepositional phrase of exactly ``room`` English words."""
         phrase = self._noun_phrase(room - length(preposition.english), slot, chain)
-        contracted = lexicon.CONTRACTIONS.get(f"{preposition.german} {phrase.german[0][0]}")
+        (first, _), *others = phrase.german
+        contracted = lexicon.CONTRACTIONS.get(f"{preposition.german} {first}")
         if contracted:  # "im" for "in dem"
             opening = self._link(f"{preposition.english}_{phrase.english[0][0]}", contracted)
-            return join(opening, Phrase(phrase.english[1:], phrase.german[1:]))
+            return join(opening, Phrase(phrase.english[1:], others))
         return join(self._link(preposition.english, preposition.german), phrase)
 
-    def _place(self, room: int, clause: bool) -> Phrase:
-        """Compose a phrase of place."""
-        if room == 1 or (room == 2 and self._chance(0.3)):
-            return self._fixed("here", room, room)
-        surface = room > 2 and self._chance(0.3)
-        ways = lexicon.PREPOSITIONS["surface" if surface else "place"]
-        ways = ways if room > 2 else ways[:2]  # in, near a city
+    def _place(self, name: str, room: int, clause: bool) -> Phrase:
+        """Compose a phrase of a place or of what belongs to a noun."""
+        here = f"here {name}"
+        if here in lexicon.PHRASES and (room == 1 or (room == 2 and self._chance(0.3))):
+            return self._fixed(here, room, room)
+        ways = lexicon.PREPOSITIONS
+        ways = ways.get(f"{name} city", ways[name]) if room == 2 else ways[name]
         way = self._pick(ways, lambda way: length(way.english) <= max(room - 2, 1))
-        slot = Slot("thing" if surface else "place", way.case, clause=clause)
-        return self._prepositional(room, way, slot)
+        return self._prepositional(room, way, Slot(way.kind, way.case, clause=clause))
 
     def _single(self, room: int, behind: int, slot: Slot) -> Phrase:
         """Compose a noun, ``room`` - 1 words before it, ``behind`` words of attributes after it."""
         kind, case, number, clause, article, _ = slot
-        named = room == 1 and number != PLURAL  # names are singular
-        if named and kind != "place" and number is None:
-            named = kind == "person" and self._chance(0.75)
-        if named:
-            name = self._pick(lexicon.NAMES["place" if kind == "place" else "person"])
-            return self._link(name, name)
-        mass = kind == "thing" and number is None and article != "which " and self._chance(0.2)
+        # Names are singular.
+        if room == 1 and number != PLURAL and article != "which ":
+            if kind == "place" or number is not None or (kind == "person" and self._chance(0.75)):
+                name = self._pick(lexicon.NAMES["place" if kind == "place" else "person"])
+                return self._link(name, name)
+        mass = kind == "thing" and number != PLURAL and article != "which " and self._chance(0.2)
         if number is None:
             number = PLURAL if (room == 1 or self._chance(0.3)) and not mass else SINGULAR
         noun = self._pick(lexicon.NOUNS["mass" if mass else kind])
         column = noun.gender if number == SINGULAR else 3
-        determiner, numeral, adjectives = self._opening(room - 1, number, article, mass)
+        determiner, numeral, adjectives = self._before_noun(room - 1, number, article, mass)
         phrase = join(
             numeral,
             self._adjectives(adjectives, kind, determiner.endings[case][column]),
             self._link(noun.english[number], noun.german[number][case]),
         )
         if determiner is not lexicon.NO_ARTICLE:
-            english = determiner.english
-            if english == "a" and phrase.english[0][0][0] in "aeiouAEIOU":
-                english = "an"
+            vowel = determiner.english == "a" and phrase.english[0][0][0] in "aeiouAEIOU"
+            english = determiner.english + "n" * vowel
             phrase = join(self._link(english, determiner.german[case][column]), phrase)
         if behind and clause and self._chance(0.6):
             phrase = join(phrase, self._relative_clause(behind, kind, column))
         elif behind:
-            phrase = join(phrase, self._attribute(behind, kind, clause))
+            phrase = join(phrase, self._place(self._pick(ATTRIBUTES[kind]), behind, clause))
         return phrase._replace(number=number)
 
-    def _attribute(self, room: int, head: Kind, clause: bool) -> Phrase:
-        """Compose a prepositional phrase that follows a noun; ``room`` is at least 2."""
-        ways = lexicon.PREPOSITIONS
-        choice = self._random()
-        if head in ("person", "animal") and choice < 0.5:
-            way = self._pick(ways["belonging"])
-            return self._prepositional(room, way, Slot("thing", way.case, clause=clause))
-        if head != "place" and choice > 0.8:
-            way = ways["origin"][0]
-            return self._prepositional(room, way, Slot("place", way.case, clause=clause))
-        return self._place(room, clause)
-
-    def _opening(
+    def _before_noun(
         self, room: int, number: int, article: str, mass: bool
-    ) -> tuple[lexicon.Determiner, Phrase, int]:
+    ) -> tuple[Determiner, Phrase, int]:
         """Pick determiner and numeral; also return the number of words left for adjectives."""
         tables = lexicon.DETERMINERS
         bare = tables[f"{article}bare"][0]
@@ -724,9 +607,9 @@ class Composer:
             return bare, NOTHING, room
         if number == SINGULAR:
             return self._pick(tables["mass" if mass else f"{article}singular"]), NOTHING, room - 1
-        if room == 0 or (room < 3 and self._chance(0.15)):
-            return bare, NOTHING, room
         choice = self._random()
+        if room == 0 or (room < 3 and not bare.english and choice > 0.85):
+            return bare, NOTHING, room
         if choice < 0.2 and article in ("", "exist "):
             return lexicon.NO_ARTICLE, self._fixed("numeral"), room - 1
         if choice < 0.4 and room > 1 and not article:

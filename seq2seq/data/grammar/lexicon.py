@@ -13,8 +13,8 @@ Inflected = tuple[str, str, str]
 """English verb; German one in main clauses, the finite word first, and at the end of others."""
 Rows = tuple[Inflected, ...]
 """Forms of a verb after a singular noun, a plural noun, I, you."""
-Kind = Literal["person", "animal", "thing", "place", "it"]
-"""Kind of a noun, or "it"; it decides which verbs, adjectives and prepositions fit."""
+Kind = Literal["person", "animal", "thing", "place", ""]
+"""Kind of a noun; it decides which verbs, adjectives and prepositions fit."""
 CASES = ("nominative", "accusative", "dative")
 NOMINATIVE, ACCUSATIVE, DATIVE = range(3)
 SINGULAR, PLURAL, SPEAKER, LISTENER = range(4)
@@ -45,11 +45,12 @@ class Determiner(NamedTuple):
 
 
 class Preposition(NamedTuple):
-    """A preposition and its German case."""
+    """A preposition, its German case, and the kind of noun that it takes."""
 
     english: str
     german: str
     case: int
+    kind: Kind = ""
 
 
 class Verb(NamedTuple):
@@ -65,6 +66,26 @@ class Verb(NamedTuple):
     """The German imperative, its finite word first."""
     case: int = ACCUSATIVE
     preposition: Preposition | None = None
+
+
+class Frame(NamedTuple):
+    """What may follow a verb, in ``low`` to ``high`` words."""
+
+    low: int
+    high: int
+    verbs: str
+    parts: list[str]
+
+
+class Clause(NamedTuple):
+    """What stands in a clause of ``low`` to ``high`` words, and its German order."""
+
+    low: int
+    high: int
+    opener: str
+    who: str
+    predicate: str
+    order: str
 
 
 def length(english: str) -> int:
@@ -107,8 +128,8 @@ def _adjective(english: str, german: str) -> Adjective:
 
 
 def _preposition(english: str, german: str) -> Preposition:
-    word, case = german.split()
-    return Preposition(english, word, CASES.index(case))
+    word, case, *kind = german.split()
+    return Preposition(english, word, CASES.index(case), *kind)
 
 
 def _pair(english: str, german: str) -> tuple[str, str]:
@@ -120,9 +141,27 @@ def _modal(english: str, german: str) -> tuple[tuple[str, str], ...]:
     return tuple(zip((one, other, other, other), german.split(), strict=True))
 
 
+def _pronoun(english: str, german: str) -> tuple[list[str], list[str], int]:
+    *forms, number = german.split()
+    return english.split(), forms, int(number)
+
+
+def _frame(english: str, german: str) -> Frame:
+    verbs, *parts = german.split()
+    return Frame(*map(int, english.split()), verbs, parts)
+
+
+def _clause(english: str, german: str) -> Clause:
+    return Clause(*map(int, english.split()), *german.split())
+
+
 def _verb(english: str, german: str) -> Verb:
     base, past, *preposition = english.split()
     infinitive, third, participle, *governed = german.split()
+    if len(preposition) > 1:  # all forms are given
+        forms = german.split()[1:]
+        rows = tuple(zip(english.split()[1:], forms, forms, strict=True))
+        return Verb(base, infinitive, (f"to {base}", f"zu {infinitive}"), rows[:4], rows[4:])
     prefix, _, stem = infinitive.rpartition("|")
     first, *others = base.split("_")
     root = third.removesuffix("t")
@@ -149,25 +188,20 @@ def _verb(english: str, german: str) -> Verb:
     )
 
 
-def _irregular(english: str, german: str) -> Verb:
-    base, *words = english.split()
-    infinitive, *forms = german.split()
-    rows = tuple(zip(words, forms, forms, strict=True))
-    return Verb(base, infinitive, (f"to {base}", f"zu {infinitive}"), rows[:4], rows[4:])
-
-
 _LINES = (files(__package__) / "lexicon.tsv").read_text(encoding="utf-8").splitlines()
 _ROWS = [line.split("\t") for line in _LINES if line and not line.startswith("#")]
 
 
-def _read(word_class: str, parse: Callable[[str, str], T]) -> dict[str, tuple[T, ...]]:
+def _read(word_class: str, parse: Callable[[str, str], T]) -> dict[str, list[T]]:
     """Return the entries of a word class by the rest of their class: "person" of "noun person"."""
     entries: dict[str, list[T]] = defaultdict(list)
     for name, english, german in _ROWS:
         first, _, rest = name.partition(" ")
         if first == word_class:
-            entries[rest].append(parse(english, german))
-    return {rest: tuple(words) for rest, words in entries.items()}
+            for one in rest.split(","):
+                key, _, times = one.partition("*")
+                entries[key] += [parse(english, german)] * int(times or 1)
+    return dict(entries)
 
 
 _ENDINGS: dict[str, Forms] = {
@@ -189,50 +223,26 @@ def _determiner(english: str, german: str) -> Determiner:
     return Determiner(english, _forms(stem, own), _ENDINGS[following])
 
 
-DETERMINERS = _read("determiner", _determiner)
-DETERMINERS["plural"] = DETERMINERS["countable"] + DETERMINERS["plural"]
 NO_ARTICLE = Determiner("", (("",) * 4,) * 3, _ENDINGS["strong"])
+DETERMINERS = _read("determiner", _determiner)
+DETERMINERS["bare"] = DETERMINERS["exist bare"] = [NO_ARTICLE]
 RELATIVE = _forms("d", "relative")
-DETERMINERS["bare"] = DETERMINERS["exist bare"] = (NO_ARTICLE,)
 CONTRACTIONS = dict(_read("contraction", _pair)[""])
-
 NOUNS = _read("noun", _noun)
 NAMES = _read("name", lambda name, _: name)
-"""Proper names of people, animals and places; they are the same in both languages."""
-_PRONOUNS = _read("pronoun", lambda one, other: (one.split(), other.split()))
-PRONOUNS = [
-    (one, number)
-    for number, name in enumerate(("he", "they", "I", "you"))
-    for one in _PRONOUNS[name]
-]
-"""(English forms, German forms), number."""
-SUBJECTS = {"person": [(one, SINGULAR) for one in _PRONOUNS["body"]] + PRONOUNS * 4}
-SUBJECTS["thing"] = [(one, SINGULAR) for one in _PRONOUNS["it"]]
-_ADJECTIVES = _read("adjective", _adjective)
-ADJECTIVES = {
-    kind: (*(_ADJECTIVES[f"{name} {kind}"] for name in ("quality", "size", "state")), *others)
-    for kind, others in {
-        "person": (_ADJECTIVES["origin"],),
-        "animal": (_ADJECTIVES["colour"],),
-        "thing": (_ADJECTIVES["colour"], _ADJECTIVES["origin"]),
-        "place": (_ADJECTIVES["origin"],),
-    }.items()
-}
+"""Proper names of people and places; they are the same in both languages."""
+PRONOUNS = _read("pronoun", _pronoun)
+"""English forms, German forms, number; the verb shows the number of "sie"."""
+ADJECTIVES: dict[str, list[list[Adjective]]] = defaultdict(list)
 """Kind of noun -> classes of adjectives, in their order before the noun."""
+for name, adjectives in _read("adjective", _adjective).items():
+    ADJECTIVES[name.split()[1]].append(adjectives)
 PHRASES = _read("phrase", _pair)
-for name in ("adverb person", "time present", "time past", "time future"):
-    PHRASES[name] = PHRASES[name.split()[0]] + PHRASES[name]
 PREPOSITIONS = _read("preposition", _preposition)
 MODALS = _read("modal", _modal)
 VERBS = _read("verb", _verb)
-VERBS["intransitive"] = VERBS["intransitive simple"] + VERBS["intransitive"]
-VERBS["prepositional"] = VERBS["prepositional thing"] + VERBS["prepositional"]
-BE, HAVE, EXIST = (one for (one,) in _read("irregular", _irregular).values())
-VERBS["intransitive it"] += VERBS["intransitive thing"]
-VERBS["transitive"] += (HAVE,) * 3
+BE = VERBS["be"][0]
 BEFORE_NOT = {"can": "ca", "will": "wo"}
 """English words that have another form before "n't"."""
-FRAMES = _read("frame", lambda _, names: tuple(names.split()))
-for table in (ADJECTIVES, FRAMES):
-    table["it"] = table["thing"]
-VERBS["dative it"] = VERBS["dative thing"]
+FRAMES = _read("frame", _frame)
+CLAUSES = _read("clause", _clause)
