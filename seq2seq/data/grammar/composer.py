@@ -2,8 +2,8 @@
 
 ``lexicon.tsv`` says which clauses there are, and what may follow a verb. Two rules make the German
 side a function of the English one. (1) A relative clause, a prepositional phrase, an adverb of time
-or a second verb ("and sleeps") belongs to the nearest noun or clause before it; a second subject and
-verb begin a new main clause. So no part of an outer clause follows an inner clause where German
+or a second verb ("and sleeps") belongs to the nearest noun or clause before it; a second subject
+and verb begin a new main clause. So no part of an outer clause follows an inner clause where German
 would place it differently. (2) Relative clauses contain no adverbial clauses (``simple``), because
 these could also belong to the outer clause.
 """
@@ -217,7 +217,7 @@ class Composer:
         subject: tuple[Kind, int] | None = None,
         verb: Verb | None = None,
     ) -> Phrase:
-        """Compose a clause; ``like`` is the tense above, ``opening`` may be its subject or object."""
+        """Compose a clause; ``like`` is the tense above, ``opening`` may be its subject, object."""
         low, _, opener, who, predicate, order = self._pick(
             lexicon.CLAUSES[name], lambda row: row.low <= room <= row.high
         )
@@ -330,7 +330,7 @@ class Composer:
         # German order after the finite verb or subject: pronouns, time, adverb, dative, accusative,
         # "nicht", prepositional phrase or state, rest of the verb, clauses.
         kind, number, tense, timed, simple, extended, asks, _ = setting
-        simply = tense in (PRESENT, PAST) and kind != "exist" and not asks
+        simply = tense in (PRESENT, PAST, ORDER) and kind != "exist" and not asks
         if room > 4 and simply and extended and self._chance(0.08):
             return self._two_predicates(room, setting)
         room -= tense.words
