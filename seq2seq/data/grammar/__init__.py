@@ -111,7 +111,7 @@ def _merge_commas(tokens: Tokens) -> Tokens:
     """Merge adjacent commas, and drop a comma before another mark or the end."""
     merged: Tokens = []
     for word, link in tokens:
-        if merged and merged[-1][0] == "," and word in (",", ";", ".", "?"):
+        if merged and merged[-1][0] == "," and word in (",", ";", ".", "?", "!"):
             link = link or (merged[-1][1] if word == "," else 0)
             merged.pop()
         merged.append((word, link))

@@ -10,7 +10,7 @@ these could also belong to the outer clause.
 
 import random
 from collections.abc import Callable, Sequence
-from itertools import combinations, count
+from itertools import chain, combinations, count
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
@@ -189,7 +189,7 @@ class Composer:
     def _sentence(self, room: int, closed: bool = True) -> Phrase:
         """Compose a statement, question or request; its mark is one of the words."""
         choice = self._random() if 4 <= room < 25 else 0.5
-        mark = "?" if choice < 0.2 else "."
+        mark = "?" if choice < 0.2 else "!" if self._chance(0.04) else "."
         end = self._link(mark, mark) if closed else NOTHING
         room -= len(end.english)
         if 0.2 <= choice <= 0.96:
@@ -450,7 +450,7 @@ class Composer:
     def _state(self, room: int, kind: Kind) -> Phrase:
         """Compose one to four words: adjectives after "is"."""
         *classes, _ = lexicon.ADJECTIVES[kind]  # the last class cannot follow "is"
-        adjective = self._pick(sum(classes, []))
+        adjective = self._pick([*chain.from_iterable(classes)])
         state = self._link(adjective.english, adjective.german)
         if room == 2:
             return join(self._fixed("degree"), state)
@@ -571,11 +571,10 @@ class Composer:
     def _single(self, room: int, behind: int, slot: Slot) -> Phrase:
         """Compose a noun, ``room`` - 1 words before it, ``behind`` words of attributes after it."""
         kind, case, number, clause, article, _ = slot
-        # Names are singular.
-        if room == 1 and number != PLURAL and article != "which ":
-            if kind == "place" or number is not None or (kind == "person" and self._chance(0.75)):
-                name = self._pick(lexicon.NAMES["place" if kind == "place" else "person"])
-                return self._link(name, name)
+        named = kind == "place" or number is not None or (kind == "person" and self._chance(0.75))
+        if room == 1 and number != PLURAL and named:  # names are singular
+            name = self._pick(lexicon.NAMES["place" if kind == "place" else "person"])
+            return self._link(name, name)
         mass = kind == "thing" and number != PLURAL and article != "which " and self._chance(0.2)
         if number is None:
             number = PLURAL if (room == 1 or self._chance(0.3)) and not mass else SINGULAR
