@@ -24,7 +24,6 @@ from seq2seq.data.grammar.lexicon import (
     SINGULAR,
     SPEAKER,
     Determiner,
-    Frame,
     Kind,
     Preposition,
     Verb,
@@ -59,19 +58,19 @@ def join(*phrases: Phrase) -> Phrase:
 
 
 class Tense(NamedTuple):
-    """A tense or modal verb, the adverbs of time that fit it, and how many words it adds."""
+    """A form of verbs or a modal, the adverbs of time that fit, and how many words it adds."""
 
+    name: str
     times: str
     words: int = 0
-    modal: tuple[tuple[str, str], ...] = ()
+    modal: tuple[list[str], list[str]] | None = None
 
 
-PRESENT, PAST, INFINITIVE = Tense("time present"), Tense("time past"), Tense("", 1)
-ORDER = Tense("time future")
-PROGRESSIVE = Tense("time present", 1), Tense("time past", 1)
-EVENTFUL = (*PROGRESSIVE, ORDER)
+PRESENT, PAST = Tense("present", "time present"), Tense("past", "time past")
+PROGRESSIVE = Tense("now", "time present", 1), Tense("then", "time past", 1)
+ORDER, INFINITIVE = Tense("order", "time future"), Tense("", "", 1)
 FUTURE, *MODAL = (
-    Tense("time future", length(modal[0][0]), modal)
+    Tense("", "time future", length(modal[0][0]), modal)
     for modal in (*lexicon.MODALS["future"], *lexicon.MODALS[""])
 )
 TENSES = {"request": ORDER, "infinitive": INFINITIVE, "purpose": INFINITIVE}
@@ -115,6 +114,7 @@ class Predicate(NamedTuple):
     after: Tokens
 
 
+BE = lexicon.VERBS["be"][0]
 SUBJECTS: dict[Kind, float] = {"person": 0.68, "animal": 0.87, "thing": 1}
 OBJECTS: dict[Kind, float] = {"person": 0.35, "animal": 0.5, "thing": 0.9, "place": 1}
 CASES = {"nom": NOMINATIVE, "acc": ACCUSATIVE, "exist": ACCUSATIVE, "dat": DATIVE}
@@ -172,9 +172,11 @@ class Composer:
     def _verb(self, name: str, kind: str, most: int, tense: Tense, least: int = 1) -> Verb:
         """Pick a verb of ``least`` to ``most`` words, from those for ``kind`` if there are some."""
         verbs = lexicon.VERBS.get(f"{name} {kind}", lexicon.VERBS[name])
-        ing = tense in EVENTFUL  # it must have the form
         return self._pick(
-            verbs, lambda one: len(one.ing) >= ing and least <= length(one.english) <= max(most, 1)
+            verbs,
+            lambda one: (
+                least <= length(one.english) <= max(most, 1) and tense.name in ("", *one.forms)
+            ),
         )
 
     # Sentences and clauses
@@ -218,8 +220,8 @@ class Composer:
         verb: Verb | None = None,
     ) -> Phrase:
         """Compose a clause; ``like`` is the tense above, ``opening`` may be its subject, object."""
-        low, _, opener, who, predicate, order = self._pick(
-            lexicon.CLAUSES[name], lambda row: row.low <= room <= row.high
+        low, _, (opener, who, predicate, order) = self._pick(
+            lexicon.CLAUSES[name], lambda row: row[0] <= room <= row[1]
         )
         kind, number = subject or (self._kind(SUBJECTS), SINGULAR)
         kind = predicate if predicate in lexicon.FRAMES else kind
@@ -233,10 +235,10 @@ class Composer:
             opening = self._opening(opener, max(room - low - tense.words, 0), tense)
         room -= len(opening.english) if opener != "-" else 0
         if predicate in ("identity", "weather"):
-            verb = lexicon.BE if predicate == "identity" else self._verb("weather", "", 1, tense)
+            verb = BE if predicate == "identity" else self._verb("weather", "", 1, tense)
         if verb:
-            tense = tense if verb.ing or tense not in PROGRESSIVE else PRESENT
-            does = asks and tense.words != 1 and (verb.english != "be" or bool(tense.modal))
+            tense = tense if tense.modal or tense.name in verb.forms else PRESENT
+            does = asks and tense.words != 1 and not (verb.english == "be" and not tense.modal)
             room -= tense.words + length(verb.english) + does
             size = room - min(room - 1, self._pick((0, 0, 0, 0, 1, 2)))
         else:
@@ -335,7 +337,11 @@ class Composer:
             return self._two_predicates(room, setting)
         room -= tense.words
         animate = kind in ("person", "animal")
-        be = tense not in EVENTFUL and room > 1 + (asks and tense.words > 1) and self._chance(0.2)
+        be = (
+            tense.name in ("", *BE.forms)
+            and room > 1 + (asks and tense.words > 1)
+            and self._chance(0.2)
+        )
         be = be and kind in SUBJECTS
         least = 2 if kind == "exist" else int(be)
         helped = tense.words == 1 or (least > 0 and not tense.modal)
@@ -394,14 +400,14 @@ class Composer:
     ) -> tuple[Verb, list[tuple[int, Phrase]]]:
         """Compose a verb and ``room`` words, those after its first: (place in German, part)."""
 
-        def fits(frame: Frame) -> bool:
-            clausal = any(part in lexicon.CLAUSES for part in frame.parts)
-            many = len(frame.parts) > 1
-            return frame.low <= room <= frame.high and not (
-                (clausal and not setting.clause) or (many and setting.denied)
-            )
-
-        *_, table, names = self._pick(lexicon.FRAMES[name], fits)
+        *_, (table, *names) = self._pick(
+            lexicon.FRAMES[name],
+            lambda row: (
+                row[0] <= room <= row[1]
+                and (setting.clause or row[2][-1] not in lexicon.CLAUSES)
+                and not (setting.denied and len(row[2]) > 2)
+            ),
+        )
         kind = self._kind(OBJECTS)
         verb = self._verb(
             table,
@@ -450,8 +456,7 @@ class Composer:
     def _state(self, room: int, kind: Kind) -> Phrase:
         """Compose one to four words: adjectives after "is"."""
         *classes, _ = lexicon.ADJECTIVES[kind]  # the last class cannot follow "is"
-        adjective = self._pick([*chain.from_iterable(classes)])
-        state = self._link(adjective.english, adjective.german)
+        state = self._link(*self._pick([*chain.from_iterable(classes)])[:2])
         if room == 2:
             return join(self._fixed("degree"), state)
         return (
@@ -485,32 +490,29 @@ class Composer:
             return Predicate(
                 [], to.english[:1] + adverb + to.english[1:], [], [], [], to.german, []
             )
-        main = self._link(verb.english, verb.german)
+        base, rest = self._link(verb.english, verb.german)[:2]
+        link, lead = base[0][1], Tokens()
         if tense.modal:
-            modal = self._link(*tense.modal[number])
-            base = [(word, modal.english[0][1]) for word in tense.modal[PLURAL][0].split("_")]
-            base, words = base + main.english, modal.english + main.english
-            finite, rest, end = modal.german, main.german, main.german + modal.german
-        else:
-            link, base = main.english[0][1], main.english
-            one, second, last = (verb.past if tense.times == "time past" else verb.present)[number]
-            if tense is ORDER:
-                one, second = verb.english, verb.order
-            elif tense in PROGRESSIVE:
-                forms = lexicon.BE.past if tense.times == "time past" else lexicon.BE.present
-                one = f"{forms[number][0]}_{verb.ing}"
-            words, german, end = (
-                [(word, link) for word in side.split("_")] for side in (one, second, last)
+            (one, other), german = tense.modal
+            words, finite = self._link(other if number else one, german[number])[:2]
+            words, base, end = (
+                words + base,
+                [(word, words[0][1]) for word in other.split("_")] + base,
+                rest + finite,
             )
-            finite, rest = german[:1], german[1:]
-        lead: Tokens = []
+        else:
+            words, finite, end = (
+                [(word, link) for word in side.split("_")]
+                for side in verb.forms[tense.name][number]
+            )
+            finite, rest = finite[:1], finite[1:]
         if tense.words == 1 or (verb.english == "be" and not tense.modal):
             lead, words = words[:1], words[1:]
         elif setting.asks or setting.denied:
-            do = "did" if tense.times == "time past" else "does" if number == SINGULAR else "do"
+            do = "did" if tense is PAST else "do" if number or tense is ORDER else "does"
             lead, words = [(do, no if short else base[0][1])], base
         if short:
-            word, link = lead[0]
+            ((word, link),) = lead
             whole = word == "can" and self._chance(0.5)
             lead = [("cannot" if whole else lexicon.BEFORE_NOT.get(word, word) + "n't", link)]
         elif setting.denied:
@@ -521,8 +523,8 @@ class Composer:
 
     def _subject(self, room: int, kind: Kind) -> Phrase:
         if room == 1 and kind in lexicon.PRONOUNS and self._chance(0.6):
-            (word, *_), (german, *_), number = self._pick(lexicon.PRONOUNS[kind])
-            return self._link(word, german)._replace(number=number)
+            english, german = self._pick(lexicon.PRONOUNS[kind])
+            return self._link(english[0], german[0])._replace(number=int(german[-1]))
         place = kind == "thing" and self._chance(0.25)
         return self._noun_phrase(room, Slot("place" if place else kind, NOMINATIVE))
 
@@ -530,10 +532,11 @@ class Composer:
         """Compose a noun phrase of ``room`` words, perhaps a pronoun or, with ``chain``, "and"."""
         pronouns = lexicon.PRONOUNS.get(f"{slot.kind} object")
         if chain and room == 1 and pronouns and slot.case != NOMINATIVE and self._chance(0.4):
-            (_, word), german, number = self._pick(
-                pronouns, lambda one: one[2] <= PLURAL or one[2] != slot.subject
+            english, german = self._pick(
+                pronouns, lambda one: one[1][3] < "2" or int(one[1][3]) != slot.subject
             )
-            return self._link(word, german[slot.case])._replace(number=number, light=True)
+            phrase = self._link(english[1], german[slot.case])
+            return phrase._replace(number=int(german[3]), light=True)
         # The first of two has no attributes after it: they always belong to the last noun.
         if chain and room >= 3 and self._chance(0.12):
             left = self._between(1, min(room - 2, 4))
@@ -578,18 +581,19 @@ class Composer:
         mass = kind == "thing" and number != PLURAL and article != "which " and self._chance(0.2)
         if number is None:
             number = PLURAL if (room == 1 or self._chance(0.3)) and not mass else SINGULAR
-        noun = self._pick(lexicon.NOUNS["mass" if mass else kind])
-        column = noun.gender if number == SINGULAR else 3
-        determiner, numeral, adjectives = self._before_noun(room - 1, number, article, mass)
+        gender, english, german = self._pick(lexicon.NOUNS["mass" if mass else kind])
+        column = gender if number == SINGULAR else 3
+        (article, forms, endings), numeral, adjectives = self._before_noun(
+            room - 1, number, article, mass
+        )
         phrase = join(
             numeral,
-            self._adjectives(adjectives, kind, determiner.endings[case][column]),
-            self._link(noun.english[number], noun.german[number][case]),
+            self._adjectives(adjectives, kind, endings[case][column]),
+            self._link(english[number], german[number][case]),
         )
-        if determiner is not lexicon.NO_ARTICLE:
-            vowel = determiner.english == "a" and phrase.english[0][0][0] in "aeiouAEIOU"
-            english = determiner.english + "n" * vowel
-            phrase = join(self._link(english, determiner.german[case][column]), phrase)
+        if forms:
+            vowel = article == "a" and phrase.english[0][0][0] in "aeiouAEIOU"
+            phrase = join(self._link(article + "n" * vowel, forms[case][column]), phrase)
         if behind and clause and self._chance(0.6):
             phrase = join(phrase, self._relative_clause(behind, kind, column))
         elif behind:
@@ -607,7 +611,7 @@ class Composer:
         if number == SINGULAR:
             return self._pick(tables["mass" if mass else f"{article}singular"]), NOTHING, room - 1
         choice = self._random()
-        if room == 0 or (room < 3 and not bare.english and choice > 0.85):
+        if room == 0 or (room < 3 and not bare[0] and choice > 0.85):
             return bare, NOTHING, room
         if choice < 0.2 and article in ("", "exist "):
             return lexicon.NO_ARTICLE, self._fixed("numeral"), room - 1
@@ -623,6 +627,6 @@ class Composer:
             phrase = self._fixed("intensifier")
             classes = classes[:-1]  # never the last class alone: nobody is "very German"
         for adjectives in classes:
-            adjective = self._pick(adjectives)
-            phrase = join(phrase, self._link(adjective.english, adjective.stem + ending))
+            english, _, stem = self._pick(adjectives)
+            phrase = join(phrase, self._link(english, stem + ending))
         return phrase

@@ -9,39 +9,15 @@ from typing import Literal, NamedTuple, TypeVar
 T = TypeVar("T")
 Forms = tuple[tuple[str, ...], ...]
 """``[case][column]``; the columns are masculine, feminine, neuter and plural."""
+Determiner = tuple[str, Forms, Forms]
+"""English; German; the endings that adjectives take after it."""
 Inflected = tuple[str, str, str]
 """English verb; German one in main clauses, the finite word first, and at the end of others."""
-Rows = tuple[Inflected, ...]
-"""Forms of a verb after a singular noun, a plural noun, I, you."""
 Kind = Literal["person", "animal", "thing", "place", ""]
 """Kind of a noun; it decides which verbs, adjectives and prepositions fit."""
 CASES = ("nominative", "accusative", "dative")
 NOMINATIVE, ACCUSATIVE, DATIVE = range(3)
 SINGULAR, PLURAL, SPEAKER, LISTENER = range(4)
-
-
-class Noun(NamedTuple):
-    """A noun: ``english[number]``, ``german[number][case]``, gender 0-2 = der, die, das."""
-
-    gender: int
-    english: tuple[str, ...]
-    german: tuple[tuple[str, ...], ...]
-
-
-class Adjective(NamedTuple):
-    """An adjective; German uses the base form after "sein" and adds endings to the stem."""
-
-    english: str
-    german: str
-    stem: str
-
-
-class Determiner(NamedTuple):
-    """A word before the noun, and the endings that adjectives take after it."""
-
-    english: str
-    german: Forms
-    endings: Forms
 
 
 class Preposition(NamedTuple):
@@ -54,38 +30,14 @@ class Preposition(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """A verb with its infinitives, ``present[number]``, ``past[number]``, and its object's case."""
+    """A verb with its infinitives, ``forms[tense][number]``, and its object's case."""
 
     english: str
     german: str
     to: tuple[str, str]
-    present: Rows
-    past: Rows
-    ing: str = ""
-    order: str = ""
-    """The German imperative, its finite word first."""
+    forms: dict[str, list[Inflected]]
     case: int = ACCUSATIVE
     preposition: Preposition | None = None
-
-
-class Frame(NamedTuple):
-    """What may follow a verb, in ``low`` to ``high`` words."""
-
-    low: int
-    high: int
-    verbs: str
-    parts: list[str]
-
-
-class Clause(NamedTuple):
-    """What stands in a clause of ``low`` to ``high`` words, and its German order."""
-
-    low: int
-    high: int
-    opener: str
-    who: str
-    predicate: str
-    order: str
 
 
 def length(english: str) -> int:
@@ -95,36 +47,27 @@ def length(english: str) -> int:
 
 def _with_s(word: str) -> str:
     """Add the English -s of plurals and of the third person."""
-    if word.endswith(("s", "x", "ch", "sh", "go")):
-        return word + "es"
-    if word.endswith("y") and word[-2] not in "aeiou":
-        return word[:-1] + "ies"
-    return word + "s"
+    return re.sub("([^aeiou])y$", r"\1ie", re.sub("(s|x|ch|sh|go)$", r"\1e", word)) + "s"
 
 
 def _with_ing(word: str) -> str:
-    """Add the English -ing."""
-    if re.fullmatch("[^aeiou]*[aeiou][bdgmnpt]|begin|forget|travel", word):
-        return f"{word}{word[-1]}ing"
-    return (word.removesuffix("e") if word[-2:] != "ee" else word) + "ing"
+    doubled = re.fullmatch("[^aeiou]*[aeiou][bdgmnpt]|begin|forget|travel", word)
+    return (word + word[-1] if doubled else re.sub("(?<!e)e$", "", word)) + "ing"
 
 
-def _noun(english: str, german: str) -> Noun:
+def _noun(english: str, german: str) -> tuple[int, list[str], Forms]:
+    """Return gender, English forms by number, German ones by number and case."""
     singular, *irregular = english.split()
     article, forms, plural = german.split()
     nominative, _, oblique = forms.partition("/")
-    oblique = oblique or nominative
     dative = plural if plural.endswith(("n", "s")) else plural + "n"
-    return Noun(
-        ("der", "die", "das").index(article),
-        (singular, *(irregular or [_with_s(singular)])),
-        ((nominative, oblique, oblique), (plural, plural, dative)),
-    )
+    cases = (nominative, *[oblique or nominative] * 2), (plural, plural, dative)
+    return ("der", "die", "das").index(article), [singular, *irregular, _with_s(singular)], cases
 
 
-def _adjective(english: str, german: str) -> Adjective:
+def _adjective(english: str, german: str) -> tuple[str, str, str]:
     base, _, stem = german.partition("/")
-    return Adjective(english, base, stem or base)
+    return english, base, stem or base
 
 
 def _preposition(english: str, german: str) -> Preposition:
@@ -132,60 +75,48 @@ def _preposition(english: str, german: str) -> Preposition:
     return Preposition(english, word, CASES.index(case), *kind)
 
 
-def _pair(english: str, german: str) -> tuple[str, str]:
-    return english, german
+def _split(english: str, german: str) -> tuple[list[str], list[str]]:
+    return english.split(), german.split()
 
 
-def _modal(english: str, german: str) -> tuple[tuple[str, str], ...]:
-    one, other = english.split()
-    return tuple(zip((one, other, other, other), german.split(), strict=True))
-
-
-def _pronoun(english: str, german: str) -> tuple[list[str], list[str], int]:
-    *forms, number = german.split()
-    return english.split(), forms, int(number)
-
-
-def _frame(english: str, german: str) -> Frame:
-    verbs, *parts = german.split()
-    return Frame(*map(int, english.split()), verbs, parts)
-
-
-def _clause(english: str, german: str) -> Clause:
-    return Clause(*map(int, english.split()), *german.split())
+def _row(bounds: str, names: str) -> tuple[int, int, list[str]]:
+    low, high = map(int, bounds.split())
+    return low, high, names.split()
 
 
 def _verb(english: str, german: str) -> Verb:
     base, past, *preposition = english.split()
     infinitive, third, participle, *governed = german.split()
-    if len(preposition) > 1:  # all forms are given
-        forms = german.split()[1:]
-        rows = tuple(zip(english.split()[1:], forms, forms, strict=True))
-        return Verb(base, infinitive, (f"to {base}", f"zu {infinitive}"), rows[:4], rows[4:])
     prefix, _, stem = infinitive.rpartition("|")
+    to = (f"to_{base}", f"{prefix}zu{stem}") if prefix else (f"to {base}", f"zu {stem}")
+    if len(preposition) > 1:  # all forms are given
+        finite = [third, participle, *governed]
+        rows = list(zip([past, *preposition], finite, finite, strict=True))
+        return Verb(base, stem, to, {"present": rows[:4], "past": rows[4:]})
     first, *others = base.split("_")
     root = third.removesuffix("t")
     second = root + ("t" if root[-1] in "sßz" else "st")
-    persons = third, stem, third if root == third else stem[:-1], second
-    with_s = "_".join([_with_s(first), *others])
-    auxiliaries = "ist sind bin bist" if participle.startswith("+") else "hat haben habe hast"
+    here = third, stem, third if root == third else stem[:-1], second
+    have = "ist sind bin bist" if participle.startswith("+") else "hat haben habe hast"
     last = participle.removeprefix("+")
-    return Verb(
-        english=base,
-        german=prefix + stem,
-        to=(f"to_{base}", f"{prefix}zu{stem}") if prefix else (f"to {base}", f"zu {stem}"),
-        present=tuple(
-            (with_s if i == SINGULAR else base, f"{word}_{prefix}".rstrip("_"), prefix + word)
-            for i, word in enumerate(persons)
-        ),
-        past=tuple(
-            (past.rstrip("*"), f"{word}_{last}", f"{last}_{word}") for word in auxiliaries.split()
-        ),
-        ing="" if past.endswith("*") else "_".join([_with_ing(first), *others]),
-        order=f"{stem[:-2] if 'ä' in root else root}_{prefix}".rstrip("_"),
-        case=CASES.index(governed[-1]) if governed else ACCUSATIVE,
-        preposition=_preposition(preposition[0], " ".join(governed)) if preposition else None,
-    )
+    present = [(f"{word}_{prefix}".rstrip("_"), prefix + word) for word in here]
+    perfect = [(f"{word}_{last}", f"{last}_{word}") for word in have.split()]
+    one, ing = ("_".join([word, *others]) for word in (_with_s(first), _with_ing(first)))
+    forms = {
+        "present": [
+            (word, *row) for word, row in zip((one, base, base, base), present, strict=True)
+        ],
+        "past": [(past.rstrip("*"), *row) for row in perfect],
+    }
+    if not past.endswith("*"):
+        order = f"{stem[:-2] if 'ä' in root else root}_{prefix}".rstrip("_")
+        forms["order"] = [(base, order, "")] * 4
+        are, were = ["is", "are", "am", "are"], ["was", "were", "was", "were"]
+        forms["now"] = [(f"{be}_{ing}", *row) for be, row in zip(are, present, strict=True)]
+        forms["then"] = [(f"{be}_{ing}", *row) for be, row in zip(were, perfect, strict=True)]
+    governs = _preposition(preposition[0], " ".join(governed)) if preposition else None
+    case = CASES.index(governed[-1]) if governed else ACCUSATIVE
+    return Verb(base, prefix + stem, to, forms, case, governs)
 
 
 _LINES = (files(__package__) / "lexicon.tsv").read_text(encoding="utf-8").splitlines()
@@ -197,10 +128,9 @@ def _read(word_class: str, parse: Callable[[str, str], T]) -> dict[str, list[T]]
     entries: dict[str, list[T]] = defaultdict(list)
     for name, english, german in _ROWS:
         first, _, rest = name.partition(" ")
-        if first == word_class:
-            for one in rest.split(","):
-                key, _, times = one.partition("*")
-                entries[key] += [parse(english, german)] * int(times or 1)
+        for one in rest.split(",") if first == word_class else ():
+            key, _, times = one.partition("*")
+            entries[key] += [parse(english, german)] * int(times or 1)
     return dict(entries)
 
 
@@ -214,35 +144,31 @@ _ENDINGS: dict[str, Forms] = {
 }
 
 
-def _forms(stem: str, endings: str) -> Forms:
-    return tuple(tuple(stem + ending for ending in row) for row in _ENDINGS[endings])
-
-
 def _determiner(english: str, german: str) -> Determiner:
     stem, own, following = german.split()
-    return Determiner(english, _forms(stem, own), _ENDINGS[following])
+    forms = tuple(tuple(stem + ending for ending in row) for row in _ENDINGS[own])
+    return english, forms, _ENDINGS[following]
 
 
-NO_ARTICLE = Determiner("", (("",) * 4,) * 3, _ENDINGS["strong"])
 DETERMINERS = _read("determiner", _determiner)
+NO_ARTICLE: Determiner = "", (), _ENDINGS["strong"]
 DETERMINERS["bare"] = DETERMINERS["exist bare"] = [NO_ARTICLE]
-RELATIVE = _forms("d", "relative")
-CONTRACTIONS = dict(_read("contraction", _pair)[""])
+(_, RELATIVE, _) = DETERMINERS["relative"][0]
+CONTRACTIONS = dict(_read("contraction", lambda *pair: pair)[""])
 NOUNS = _read("noun", _noun)
 NAMES = _read("name", lambda name, _: name)
 """Proper names of people and places; they are the same in both languages."""
-PRONOUNS = _read("pronoun", _pronoun)
-"""English forms, German forms, number; the verb shows the number of "sie"."""
-ADJECTIVES: dict[str, list[list[Adjective]]] = defaultdict(list)
+PRONOUNS = _read("pronoun", _split)
+"""English forms; German forms and number."""
+ADJECTIVES: dict[str, list[list[tuple[str, str, str]]]] = defaultdict(list)
 """Kind of noun -> classes of adjectives, in their order before the noun."""
 for name, adjectives in _read("adjective", _adjective).items():
     ADJECTIVES[name.split()[1]].append(adjectives)
-PHRASES = _read("phrase", _pair)
+PHRASES = _read("phrase", lambda *pair: pair)
 PREPOSITIONS = _read("preposition", _preposition)
-MODALS = _read("modal", _modal)
+MODALS = _read("modal", _split)
 VERBS = _read("verb", _verb)
-BE = VERBS["be"][0]
 BEFORE_NOT = {"can": "ca", "will": "wo"}
 """English words that have another form before "n't"."""
-FRAMES = _read("frame", _frame)
-CLAUSES = _read("clause", _clause)
+FRAMES = _read("frame", _row)
+CLAUSES = _read("clause", _row)
