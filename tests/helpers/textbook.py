@@ -51,13 +51,12 @@ DICTIONARY = {
     "they": {"sie"},
     "because": {"weil"},
     "and": {"und"},
-    "must": {"muss", "müssen"},
-    "was": {"war"},
+    "must": {"muss", "müssen", "musst"},
     "calls": {"ruft", "an", "anruft"},
-    "called": {"hat", "haben", "angerufen"},
+    "called": {"hat", "haben", "habe", "hast", "angerufen"},
     "gives": {"gibt", "zurück", "zurückgibt"},
     "houses": {"Häuser", "Häusern"},
-    "old": {"alt", "alte", "alten", "alter", "altes"},
+    "old": {"alt", "alte", "alten", "alter", "altes", "altem"},
 }
 GOVERNED = {
     **dict.fromkeys(listed("with near from of opposite behind beside without"), "preposition"),
@@ -71,6 +70,15 @@ DETERMINERS = listed("der die das den dem ein eine einen einem einer")
 ADVERBS = listed("heute gestern morgen bald jetzt neulich nachts")
 CONJUNCTIONS = listed("weil obwohl wenn während bevor bis sobald dass ob")
 AUXILIARIES = listed(
-    "hat haben ist sind war waren wird werden kann können muss müssen sollte sollten darf dürfen "
-    "will wollen"
+    "hat haben habe hast ist sind bin bist war waren warst hatte hatten hattest gab wird werden "
+    "werde wirst kann können kannst muss müssen musst sollte sollten solltest darf dürfen darfst "
+    "will wollen willst konnte konnten konntest würde würden würdest"
 )
+PERSONS = {
+    "ich": "[a-zäöüß]+e|bin|war|kann|muss|darf|will|weiß|mag",
+    "du": "[a-zäöüß]+(st|[sßz]t)",
+    "er|es|niemand|jemand|kein Mann|das Kind": "[a-zäöüß]+t|"
+    "war|gab|kann|muss|darf|will|wird|weiß|mag|hatte|sollte|konnte|würde",
+    "wir|\\w+ und + \\w+": "[a-zäöüß]+n|sind|waren",
+}
+"""Subjects (+: perhaps an article) -> the finite verbs that agree with them."""

@@ -149,9 +149,9 @@ class Composer:
             if fits is None or fits(item):
                 return item
 
-    def _link(self, english: str, german: str) -> Phrase:
+    def _link(self, english: str, german: str, link: int = 0) -> Phrase:
         """Build a phrase whose words, with "_" between them, translate each other as a group."""
-        link = next(self._links)
+        link = link or next(self._links)
         sides = ([(word, link) for word in side.split("_") if word] for side in (english, german))
         return Phrase(*sides)
 
@@ -375,7 +375,7 @@ class Composer:
         none = denied and word.startswith("kein")
         link = link if none else next(self._links)
         phrase = self._verb_phrase(verb, setting, adverb.english, link, short)
-        nicht = [("nicht", phrase.lead[0][1] if short else link)] if denied and not none else []
+        nicht = [("nicht", link)] if denied and not none else []
         return phrase._replace(
             english=phrase.english + join(*(part for _, part in parts), time, clause).english,
             middle=german(0) + join(time, adverb).german + german(1, 2) + nicht + german(3),
@@ -490,11 +490,14 @@ class Composer:
             return Predicate(
                 [], to.english[:1] + adverb + to.english[1:], [], [], [], to.german, []
             )
-        base, rest = self._link(verb.english, verb.german)[:2]
+        helped = tense.words == 1 or (verb.english == "be" and not tense.modal)
+        shared = no if short and helped else 0  # "can't" is "kann" and "nicht"
+        base, rest = self._link(verb.english, verb.german, 0 if tense.modal else shared)[:2]
         link, lead = base[0][1], Tokens()
         if tense.modal:
             (one, other), german = tense.modal
-            words, finite = self._link(other if number else one, german[number])[:2]
+            agrees = number if setting.kind != "exist" else SINGULAR  # "es wird Hunde geben"
+            words, finite = self._link(other if number else one, german[agrees], shared)[:2]
             words, base, end = (
                 words + base,
                 [(word, words[0][1]) for word in other.split("_")] + base,
@@ -506,7 +509,7 @@ class Composer:
                 for side in verb.forms[tense.name][number]
             )
             finite, rest = finite[:1], finite[1:]
-        if tense.words == 1 or (verb.english == "be" and not tense.modal):
+        if helped:
             lead, words = words[:1], words[1:]
         elif setting.asks or setting.denied:
             do = "did" if tense is PAST else "do" if number or tense is ORDER else "does"
