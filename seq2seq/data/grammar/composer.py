@@ -200,11 +200,11 @@ class Composer:
 
     def _clauses(self, room: int) -> Phrase:
         """Compose main clauses, one or more, without full stop; ``room`` is at least 2."""
-        if room < 7 or self._random() * 30 >= room - 5:
+        if room < 6 or self._random() * 30 >= max(room - 8, 2):
             return self._clause("main", room)
         coordinator = self._fixed("coordinator")
         rest = room - len(coordinator.english)
-        left = self._between(2, rest - 3)
+        left = self._between(2, rest - 2)
         if coordinator.german[-1][0] == "deshalb":
             return join(self._clauses(left), coordinator, self._clause("inverted", rest - left))
         return join(self._clauses(left), coordinator, self._clauses(rest - left))
