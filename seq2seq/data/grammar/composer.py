@@ -10,6 +10,7 @@ these could also belong to the outer clause.
 
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain, combinations, count
 from operator import itemgetter
 from typing import NamedTuple, TypeVar
@@ -100,19 +101,9 @@ class Slot(NamedTuple):
     subject: int = SINGULAR  # number of the subject, which an object does not repeat
 
 
-class Predicate(NamedTuple):
-    """All of a clause but its subject; in questions, the English ``lead`` precedes the subject."""
-
-    lead: Tokens
-    english: Tokens
-    finite: Tokens
-    """German verb that comes second in a main clause; then come middle, rest, after."""
-    middle: Tokens
-    rest: Tokens
-    end: Tokens
-    """``rest`` and ``finite`` in the order of dependent clauses."""
-    after: Tokens
-
+Predicate = tuple[Tokens, Tokens, Tokens, Tokens, Tokens, Tokens, Tokens]
+"""All of a clause but its subject. English: what precedes the subject of a question; the rest.
+German: finite verb, middle, rest of the verb, both at the end of dependent clauses, clauses."""
 
 BE = lexicon.VERBS["be"][0]
 SUBJECTS: dict[Kind, float] = {"person": 0.68, "animal": 0.87, "thing": 1}
@@ -205,9 +196,9 @@ class Composer:
         coordinator = self._fixed("coordinator")
         rest = room - len(coordinator.english)
         left = self._between(2, rest - 2)
-        if coordinator.german[-1][0] == "deshalb":
-            return join(self._clauses(left), coordinator, self._clause("inverted", rest - left))
-        return join(self._clauses(left), coordinator, self._clauses(rest - left))
+        inverted = coordinator.german[-1][0] == "deshalb"
+        compose = partial(self._clause, "inverted") if inverted else self._clauses
+        return join(self._clauses(left), coordinator, compose(rest - left))
 
     def _clause(
         self,
@@ -254,11 +245,10 @@ class Composer:
         setting = Setting(kind, actor.number, tense, opener == "time", simple, True, asks)
         if verb:
             time = self._fixed(tense.times, room, room) if room else NOTHING
-            parts = self._verb_phrase(verb, setting, [])
-            parts = parts._replace(english=parts.english + time.english, middle=time.german)
+            lead, english, finite, rest, end = self._verb_phrase(verb, setting, [])
+            english, middle, after = english + time.english, time.german, Tokens()
         else:
-            parts = self._predicate(room, setting)
-        lead, english, finite, middle, rest, end, after = parts
+            lead, english, finite, middle, rest, end, after = self._predicate(room, setting)
         english = (lead + actor.english if asks else actor.english + lead) + english
         first, second = (
             (actor, NOTHING) if order == "main" and not opening.german else (opening, actor)
@@ -293,34 +283,30 @@ class Composer:
 
     def _relative_clause(self, room: int, kind: Kind, column: int) -> Phrase:
         """Compose a relative clause for a noun; ``column`` has the forms of its pronoun."""
-        animate = kind in ("person", "animal")
         names = lexicon.PHRASES[f"relative {'person' if kind == 'person' else 'other'}"]
-        choice = self._random()
-        if room == 2 or room > 10 or choice < (0.5 if animate else 0.2):
-            opening = self._link(self._pick(names)[0], lexicon.RELATIVE[NOMINATIVE][column])
-            subject = kind if animate else "thing", int(column == 3)
-            clause = self._clause("who", room - 1, None, True, opening, subject)
-            return join(COMMA, clause, COMMA)
-        verb = self._verb_without_object(room, kind, choice > 0.75)
-        form = lexicon.RELATIVE[verb.case][column]
-        if verb.preposition:
-            opening = self._link(verb.preposition.english, verb.preposition.german)
-            opening = join(opening, self._link("whom" if kind == "person" else "which", form))
-        elif self._chance(0.2):  # "the man I see"
-            opening = Phrase([], [(form, 0)])
-        else:
-            opening = self._link(self._pick(names)[1], form)
-        clause = self._clause("whom", room - len(opening.english), None, True, opening, None, verb)
+        choice, verb, before, subject = self._random(), None, NOTHING, None
+        if room == 2 or room > 10 or choice < (0.2 if kind in ("thing", "place") else 0.5):
+            subject = "thing" if kind == "place" else kind, int(column == 3)
+            english = self._pick(names)[0]
+        elif (verb := self._verb_without_object(room, kind, choice > 0.75)).preposition:
+            before = self._link(*verb.preposition[:2])
+            english = "whom" if kind == "person" else "which"
+        else:  # without a pronoun: "the man I see"
+            english = "" if self._chance(0.2) else self._pick(names)[1]
+        pronoun = self._link(english, lexicon.RELATIVE[verb.case if verb else NOMINATIVE][column])
+        opening = join(before, pronoun)
+        room -= len(opening.english)
+        clause = self._clause("whom" if verb else "who", room, None, True, opening, subject, verb)
         return join(COMMA, clause, COMMA)
 
     def _verb_without_object(self, room: int, kind: Kind, prepositional: bool) -> Verb:
         """Pick a verb, perhaps with a preposition, that takes a noun of this kind as object."""
-        if prepositional and room >= 4:
-            if kind == "place":
-                verb = self._verb("simple", "", 1, PRESENT)
-                way = self._pick(lexicon.PREPOSITIONS["place"][:4])  # those of one word
-                return verb._replace(case=way.case, preposition=way)
+        if prepositional and room >= 4 and kind != "place":
             return self._verb("prepositional", kind, 1, PRESENT)
+        if prepositional and room >= 4:
+            verb = self._verb("simple", "", 1, PRESENT)
+            way = self._pick(lexicon.PREPOSITIONS["place"][:4])  # those of one word
+            return verb._replace(case=way.case, preposition=way)
         dative = kind in ("person", "animal") and self._chance(0.2)
         kind = kind if self._chance(0.4) else ""
         return self._verb("dative" if dative else "transitive", kind, room - 2, PRESENT)
@@ -337,12 +323,8 @@ class Composer:
             return self._two_predicates(room, setting)
         room -= tense.words
         animate = kind in ("person", "animal")
-        be = (
-            tense.name in ("", *BE.forms)
-            and room > 1 + (asks and tense.words > 1)
-            and self._chance(0.2)
-        )
-        be = be and kind in SUBJECTS
+        be = tense.name in ("", *BE.forms) and room > 1 + (asks and tense.words > 1)
+        be = be and self._chance(0.2) and kind in SUBJECTS
         least = 2 if kind == "exist" else int(be)
         helped = tense.words == 1 or (least > 0 and not tense.modal)
         denied = room > 3 and kind != "exist" and tense is not INFINITIVE and self._chance(0.16)
@@ -355,8 +337,7 @@ class Composer:
             size = self._between(4, min(room - 1 - least, 16))
             comma = self._link(",", ",") if size > 4 and self._chance(0.15) else COMMA
             name = "purpose" if kind == "person" and self._chance(0.2) else "adverbial"
-            clause = self._clause(name, size - len(comma.english), tense)
-            clause = join(comma, clause, COMMA)
+            clause = join(comma, self._clause(name, size - len(comma.english), tense), COMMA)
             room -= size
         if room > 1 + least and not denied and self._chance(0.2):
             adverb = self._fixed("adverb person" if animate else "adverb")
@@ -374,25 +355,30 @@ class Composer:
         word, link = (german(0, 1, 2) or german(3) or [("", 0)])[0]
         none = denied and word.startswith("kein")
         link = link if none else next(self._links)
-        phrase = self._verb_phrase(verb, setting, adverb.english, link, short)
-        nicht = [("nicht", link)] if denied and not none else []
-        return phrase._replace(
-            english=phrase.english + join(*(part for _, part in parts), time, clause).english,
-            middle=german(0) + join(time, adverb).german + german(1, 2) + nicht + german(3),
-            after=german(4) + clause.german,
+        lead, english, finite, rest, end = self._verb_phrase(
+            verb, setting, adverb.english, link, short
         )
+        english = english + join(*(part for _, part in parts), time, clause).english
+        nicht = [("nicht", link)] if denied and not none else []
+        middle = german(0) + join(time, adverb).german + german(1, 2) + nicht + german(3)
+        return lead, english, finite, middle, rest, end, german(4) + clause.german
 
     def _two_predicates(self, room: int, setting: Setting) -> Predicate:
         """Join two predicates by "and"; the first has no clauses."""
         left = self._between(1, min(room - 3, 7))
-        one = self._predicate(left, setting._replace(simple=True, clause=False))
-        two = self._predicate(room - left - 1, setting)
-        link = self._link("and", "und")
-        return one._replace(
-            english=one.english + link.english + two.lead + two.english,
-            rest=one.rest + link.german + two.finite + two.middle + two.rest,
-            end=one.end + link.german + two.middle + two.end,
-            after=two.after,
+        first = setting._replace(simple=True, clause=False)
+        lead, one, finite, middle, rest, end, _ = self._predicate(left, first)
+        lead_, two, verb, inside, last, close, after = self._predicate(room - left - 1, setting)
+        link, und = self._link("and", "und")[:2]
+        rest = rest + und + verb + inside + last
+        return (
+            lead,
+            one + link + also + two,
+            finite,
+            middle,
+            rest,
+            end + und + inside + close,
+            after,
         )
 
     def _complement(
@@ -441,8 +427,8 @@ class Composer:
             return 3, self._state(room, setting.kind)
         if name == "governed":
             assert verb.preposition is not None  # all verbs in these tables have one
-            slot = Slot(kind, verb.preposition.case, None, setting.clause, "", setting.number)
-            return 3, self._prepositional(room, verb.preposition, slot, chain=True)
+            way = verb.preposition._replace(kind=kind)
+            return 3, self._prepositional(room, way, setting.clause, setting.number)
         if name not in CASES:
             return 3, self._place(name, room, setting.clause)
         article = "exist " if name == "exist" else "denied " * setting.denied
@@ -457,13 +443,11 @@ class Composer:
         """Compose one to four words: adjectives after "is"."""
         *classes, _ = lexicon.ADJECTIVES[kind]  # the last class cannot follow "is"
         state = self._link(*self._pick([*chain.from_iterable(classes)])[:2])
+        if room == 1:
+            return state
         if room == 2:
             return join(self._fixed("degree"), state)
-        return (
-            join(self._state(room - 2, kind), self._link("and", "und"), state)
-            if room > 2
-            else state
-        )
+        return join(self._state(room - 2, kind), self._link("and", "und"), state)
 
     def _tense(self, room: int, kind: Kind, like: Tense | None = None) -> Tense:
         """Pick a tense of at most ``room`` more words; ``like`` is that of the clause above."""
@@ -482,14 +466,12 @@ class Composer:
 
     def _verb_phrase(
         self, verb: Verb, setting: Setting, adverb: Tokens, no: int = 0, short: bool = False
-    ) -> Predicate:
+    ) -> tuple[Tokens, Tokens, Tokens, Tokens, Tokens]:
         """Inflect the verb for its tense; ``no`` links "not", which is "n't" in ``short``."""
         number, tense = setting.number, setting.tense
         if tense is INFINITIVE:
             to = self._groups(*verb.to)
-            return Predicate(
-                [], to.english[:1] + adverb + to.english[1:], [], [], [], to.german, []
-            )
+            return [], to.english[:1] + adverb + to.english[1:], [], [], to.german
         helped = tense.words == 1 or (verb.english == "be" and not tense.modal)
         shared = no if short and helped else 0  # "can't" is "kann" and "nicht"
         base, rest = self._link(verb.english, verb.german, 0 if tense.modal else shared)[:2]
@@ -520,7 +502,7 @@ class Composer:
             lead = [("cannot" if whole else lexicon.BEFORE_NOT.get(word, word) + "n't", link)]
         elif setting.denied:
             adverb = [("not", no), *adverb]
-        return Predicate(lead, adverb + words, finite, [], rest, end, [])
+        return lead, adverb + words, finite, rest, end
 
     # Noun phrases
 
@@ -546,23 +528,22 @@ class Composer:
             first = join(self._single(left, 0, slot), self._link("and", "und"))
             second = self._noun_phrase(room - left - 1, slot, chain=self._chance(0.2))
             return join(first, second)._replace(number=PLURAL)
-        spare = room - 2
-        behind = 0
-        if spare > 3 or (spare > 1 and self._chance(0.45)):
-            behind = spare - self._between(0, min(2, spare - 2))
+        longer = room > 5 or (room > 3 and self._chance(0.45))
+        behind = room - 2 - self._between(0, min(2, room - 4)) if longer else 0
         return self._single(room - behind, behind, slot)
 
     def _prepositional(
-        self, room: int, preposition: Preposition, slot: Slot, chain: bool = False
+        self, room: int, preposition: Preposition, clause: bool, subject: int | None = None
     ) -> Phrase:
-        """Compose a prepositional phrase of exactly ``room`` English words."""
-        phrase = self._noun_phrase(room - length(preposition.english), slot, chain)
-        (first, _), *others = phrase.german
-        contracted = lexicon.CONTRACTIONS.get(f"{preposition.german} {first}")
+        """Compose a prepositional phrase; with ``subject`` its noun may be a pronoun or two."""
+        english, german, case, kind = preposition
+        slot = Slot(kind, case, None, clause, "", subject or SINGULAR)
+        noun = self._noun_phrase(room - length(english), slot, subject is not None)
+        contracted = lexicon.CONTRACTIONS.get(f"{german} {noun.german[0][0]}")
         if contracted:  # "im" for "in dem"
-            opening = self._link(f"{preposition.english}_{phrase.english[0][0]}", contracted)
-            return join(opening, Phrase(phrase.english[1:], others))
-        return join(self._link(preposition.english, preposition.german), phrase)
+            opening = self._link(f"{english}_{noun.english[0][0]}", contracted)
+            return join(opening, Phrase(noun.english[1:], noun.german[1:]))
+        return join(self._link(english, german), noun)
 
     def _place(self, name: str, room: int, clause: bool) -> Phrase:
         """Compose a phrase of a place or of what belongs to a noun."""
@@ -572,7 +553,7 @@ class Composer:
         ways = lexicon.PREPOSITIONS
         ways = ways.get(f"{name} city", ways[name]) if room == 2 else ways[name]
         way = self._pick(ways, lambda way: length(way.english) <= max(room - 2, 1))
-        return self._prepositional(room, way, Slot(way.kind, way.case, clause=clause))
+        return self._prepositional(room, way, clause)
 
     def _single(self, room: int, behind: int, slot: Slot) -> Phrase:
         """Compose a noun, ``room`` - 1 words before it, ``behind`` words of attributes after it."""
