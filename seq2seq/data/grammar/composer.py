@@ -368,18 +368,10 @@ class Composer:
         left = self._between(1, min(room - 3, 7))
         first = setting._replace(simple=True, clause=False)
         lead, one, finite, middle, rest, end, _ = self._predicate(left, first)
-        lead_, two, verb, inside, last, close, after = self._predicate(room - left - 1, setting)
+        also, two, verb, inside, last, close, after = self._predicate(room - left - 1, setting)
         link, und = self._link("and", "und")[:2]
-        rest = rest + und + verb + inside + last
-        return (
-            lead,
-            one + link + also + two,
-            finite,
-            middle,
-            rest,
-            end + und + inside + close,
-            after,
-        )
+        one, end = one + link + also + two, end + und + inside + close
+        return lead, one, finite, middle, rest + und + verb + inside + last, end, after
 
     def _complement(
         self, room: int, name: str, setting: Setting
