@@ -106,7 +106,7 @@ Predicate = tuple[Tokens, Tokens, Tokens, Tokens, Tokens, Tokens, Tokens]
 German: finite verb, middle, rest of the verb, both at the end of dependent clauses, clauses."""
 
 BE = lexicon.VERBS["be"][0]
-SUBJECTS: dict[Kind, float] = {"person": 0.68, "animal": 0.87, "thing": 1}
+SUBJECTS: dict[Kind, float] = {"person": 0.62, "animal": 0.78, "thing": 1}
 OBJECTS: dict[Kind, float] = {"person": 0.35, "animal": 0.5, "thing": 0.9, "place": 1}
 CASES = {"nom": NOMINATIVE, "acc": ACCUSATIVE, "exist": ACCUSATIVE, "dat": DATIVE}
 RANKS = {"dat": 1, "acc": 2}
