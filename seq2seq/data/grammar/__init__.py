@@ -45,7 +45,7 @@ class SentencePair(NamedTuple):
 
 def sentence(rng: random.Random, words: int, source: str = "en") -> SentencePair:
     """Draw a pair whose English side has exactly ``words`` words, at least 3."""
-    english, german = Composer(rng).line(words)[:2]
+    english, german, *_ = Composer(rng).line(words)
     german = _merge_commas(german)
     positions: dict[int, list[int]] = defaultdict(list)
     for j, (_, link) in enumerate(german):
@@ -125,7 +125,7 @@ def text_folder(config: GrammarCorpus, own: Path | None, home: Path) -> TextFold
             "corpus.directory is set, but corpus=grammar writes its own text; remove it, or set "
             "corpus=files for your own text."
         )
-    sizes = config.train, config.valid, config.test_per_bucket, config.max_words
+    numbers = config.seed, config.train, config.valid, config.test_per_bucket, config.max_words
     code = map(Path.read_bytes, sorted(Path(__file__).parent.glob("*.*")))
-    name = digest([repr((config.source, config.seed, sizes)).encode(), *code])
+    name = digest([repr((config.source, numbers)).encode(), *code])
     return home.with_name(f"grammar-{name[:12]}"), partial(write_corpus, config)

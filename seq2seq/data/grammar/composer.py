@@ -106,11 +106,16 @@ Predicate = tuple[Tokens, Tokens, Tokens, Tokens, Tokens, Tokens, Tokens]
 German: finite verb, middle, rest of the verb, both at the end of dependent clauses, clauses."""
 
 BE = lexicon.VERBS["be"][0]
-SUBJECTS: dict[Kind, float] = {"person": 0.62, "animal": 0.78, "thing": 1}
-OBJECTS: dict[Kind, float] = {"person": 0.35, "animal": 0.5, "thing": 0.9, "place": 1}
-CASES = {"nom": NOMINATIVE, "acc": ACCUSATIVE, "exist": ACCUSATIVE, "dat": DATIVE}
-RANKS = {"dat": 1, "acc": 2}
-"""The place of objects in German; 0: pronouns, 3: what follows "nicht", 4: clauses, 5: nowhere."""
+SUBJECTS: list[Kind] = ["person"] * 62 + ["animal"] * 16 + ["thing"] * 22
+OBJECTS: list[Kind] = ["person"] * 35 + ["animal"] * 15 + ["thing"] * 40 + ["place"] * 10
+CASES = {
+    "dat": (1, DATIVE),
+    "acc": (2, ACCUSATIVE),
+    "exist": (3, ACCUSATIVE),
+    "nom": (3, NOMINATIVE),
+}
+"""The place of a noun in German, and its case. Places: 0 pronouns, 1 and 2 other objects, 3 what
+follows "nicht", 4 clauses, 5 nowhere."""
 ATTRIBUTES = {
     "person": ("belonging", "belonging", "place", "origin"),
     "animal": ("belonging", "belonging", "place", "origin"),
@@ -149,11 +154,6 @@ class Composer:
     def _groups(self, english: str, german: str) -> Phrase:
         """Build a phrase of groups, with spaces between them, that translate each other in turn."""
         return join(*map(self._link, english.split(), german.split()))
-
-    def _kind(self, bounds: dict[Kind, float]) -> Kind:
-        """Pick a kind of noun by cumulative probabilities."""
-        choice = self._random()
-        return next(kind for kind, bound in bounds.items() if choice < bound)
 
     def _fixed(self, name: str, most: int = 9, least: int = 1) -> Phrase:
         """Pick a phrase of the lexicon, of ``least`` to ``most`` words."""
@@ -214,7 +214,7 @@ class Composer:
         low, _, (opener, who, predicate, order) = self._pick(
             lexicon.CLAUSES[name], lambda row: row[0] <= room <= row[1]
         )
-        kind, number = subject or (self._kind(SUBJECTS), SINGULAR)
+        kind, number = subject or (self._pick(SUBJECTS), SINGULAR)
         kind = predicate if predicate in lexicon.FRAMES else kind
         asks = order == "asked"
         if opener == "object":
@@ -237,8 +237,8 @@ class Composer:
             size = 1 if self._chance(0.25) else self._between(1, most)
         actor = NOTHING._replace(number=LISTENER if name == "request" else number)
         if "=" in who:
-            actor = self._link(*who.split("="))
-            actor = actor._replace(number=int(kind == "exist" and self._chance(0.4)))
+            number = int(kind == "exist" and self._chance(0.4))
+            actor = self._link(*who.split("="))._replace(number=number)
         elif who == "any":
             actor = self._subject(size, kind)
         room -= len(actor.english)
@@ -267,10 +267,8 @@ class Composer:
         if name == "adverbial":
             clause = self._clause(name, self._between(4, 4 + min(spare, 11)), tense)
             return join(clause, self._link(",", ",") if self._chance(0.75) else COMMA)
-        phrase = self._fixed(tense.times if name == "time" else name, 1 + spare)
-        if name == "conjunction" and phrase.english[0][0] == "when" and tense.times == "time past":
-            return self._link("when", "als")
-        return phrase
+        past = " past" * (name == "conjunction" and tense.times == "time past")  # "als", not "wenn"
+        return self._fixed(tense.times if name == "time" else name + past, 1 + spare)
 
     def _asked_object(self, room: int) -> tuple[Phrase, Verb]:
         """Compose "what", "who" or "which" with a noun, and pick the verb that governs it."""
@@ -293,7 +291,10 @@ class Composer:
             english = "whom" if kind == "person" else "which"
         else:  # without a pronoun: "the man I see"
             english = "" if self._chance(0.2) else self._pick(names)[1]
-        pronoun = self._link(english, lexicon.RELATIVE[verb.case if verb else NOMINATIVE][column])
+        pronoun = self._link(
+            english,
+            lexicon.DETERMINERS["relative"][0][1][verb.case if verb else NOMINATIVE][column],
+        )
         opening = join(before, pronoun)
         room -= len(opening.english)
         clause = self._clause("whom" if verb else "who", room, None, True, opening, subject, verb)
@@ -318,11 +319,10 @@ class Composer:
         # German order after the finite verb or subject: pronouns, time, adverb, dative, accusative,
         # "nicht", prepositional phrase or state, rest of the verb, clauses.
         kind, number, tense, timed, simple, extended, asks, _ = setting
-        simply = tense in (PRESENT, PAST, ORDER) and kind != "exist" and not asks
-        if room > 4 and simply and extended and self._chance(0.08):
+        double = room > 4 and tense in (PRESENT, PAST, ORDER) and kind != "exist" and not asks
+        if double and extended and self._chance(0.08):
             return self._two_predicates(room, setting)
         room -= tense.words
-        animate = kind in ("person", "animal")
         be = tense.name in ("", *BE.forms) and room > 1 + (asks and tense.words > 1)
         be = be and self._chance(0.2) and kind in SUBJECTS
         least = 2 if kind == "exist" else int(be)
@@ -340,7 +340,7 @@ class Composer:
             clause = join(comma, self._clause(name, size - len(comma.english), tense), COMMA)
             room -= size
         if room > 1 + least and not denied and self._chance(0.2):
-            adverb = self._fixed("adverb person" if animate else "adverb")
+            adverb = self._fixed("adverb person" if kind in ("person", "animal") else "adverb")
             room -= 1
         if tense.times and not timed and 1 + least < room < 10 and self._chance(0.2):
             time = self._fixed(tense.times, room - 1 - least)
@@ -386,7 +386,7 @@ class Composer:
                 and not (setting.denied and len(row[2]) > 2)
             ),
         )
-        kind = self._kind(OBJECTS)
+        kind = self._pick(OBJECTS)
         verb = self._verb(
             table,
             kind if self._chance(0.5) else "",
@@ -425,11 +425,11 @@ class Composer:
             return 3, self._place(name, room, setting.clause)
         article = "exist " if name == "exist" else "denied " * setting.denied
         number = int(setting.number == PLURAL) if name in ("exist", "nom") else None
-        own = setting.kind if name == "nom" else own
-        case = verb.case if name == "acc" else CASES[name]
-        slot = Slot(own or kind, case, number, setting.clause, article, setting.number)
+        kind = setting.kind if name == "nom" else own or kind
+        rank, case = CASES[name]
+        slot = Slot(kind, case, number, setting.clause, article, setting.number)
         noun = self._noun_phrase(room, slot, chain=not article and number is None)
-        return 0 if noun.light else RANKS.get(name, 3), noun
+        return 0 if noun.light else rank, noun
 
     def _state(self, room: int, kind: Kind) -> Phrase:
         """Compose one to four words: adjectives after "is"."""
@@ -451,9 +451,8 @@ class Composer:
         if past:
             return PAST
         if room > 0 and choice > 0.72:
-            tenses = MODAL if like else [FUTURE] * 3 + MODAL
             most = room if acts else 1  # no "want to" for things
-            return self._pick(tenses, lambda tense: tense.words <= most)
+            return self._pick([FUTURE] * (0 if like else 3) + MODAL, lambda one: one.words <= most)
         return PRESENT if like or choice < 0.4 or choice > 0.86 else PAST
 
     def _verb_phrase(
@@ -590,7 +589,7 @@ class Composer:
         if room == 0 or (room < 3 and not bare[0] and choice > 0.85):
             return bare, NOTHING, room
         if choice < 0.2 and article in ("", "exist "):
-            return lexicon.NO_ARTICLE, self._fixed("numeral"), room - 1
+            return tables["bare"][0], self._fixed("numeral"), room - 1
         if choice < 0.4 and room > 1 and not article:
             return self._pick(tables["countable"]), self._fixed("numeral"), room - 2
         return self._pick(tables[f"{article}plural"]), NOTHING, room - 1

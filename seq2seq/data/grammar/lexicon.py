@@ -71,8 +71,8 @@ def _adjective(english: str, german: str) -> tuple[str, str, str]:
 
 
 def _preposition(english: str, german: str) -> Preposition:
-    word, case, *kind = german.split()
-    return Preposition(english, word, CASES.index(case), *kind)
+    word, case, kind = german.split()
+    return Preposition(english, word, CASES.index(case), kind)  # type: ignore[arg-type]
 
 
 def _split(english: str, german: str) -> tuple[list[str], list[str]]:
@@ -98,8 +98,8 @@ def _verb(english: str, german: str) -> Verb:
     second = root + ("t" if root[-1] in "sßz" else "st")
     here = third, stem, third if root == third else stem[:-1], second
     have = "ist sind bin bist" if participle.startswith("+") else "hat haben habe hast"
-    last = participle.removeprefix("+")
     present = [(f"{word}_{prefix}".rstrip("_"), prefix + word) for word in here]
+    last = participle.removeprefix("+")
     perfect = [(f"{word}_{last}", f"{last}_{word}") for word in have.split()]
     one, ing = ("_".join([word, *others]) for word in (_with_s(first), _with_ing(first)))
     forms = {
@@ -114,9 +114,9 @@ def _verb(english: str, german: str) -> Verb:
         are, were = ["is", "are", "am", "are"], ["was", "were", "was", "were"]
         forms["now"] = [(f"{be}_{ing}", *row) for be, row in zip(are, present, strict=True)]
         forms["then"] = [(f"{be}_{ing}", *row) for be, row in zip(were, perfect, strict=True)]
-    governs = _preposition(preposition[0], " ".join(governed)) if preposition else None
     case = CASES.index(governed[-1]) if governed else ACCUSATIVE
-    return Verb(base, prefix + stem, to, forms, case, governs)
+    way = Preposition(preposition[0], governed[0], case) if preposition else None
+    return Verb(base, prefix + stem, to, forms, case, way)
 
 
 _LINES = (files(__package__) / "lexicon.tsv").read_text(encoding="utf-8").splitlines()
@@ -135,6 +135,7 @@ def _read(word_class: str, parse: Callable[[str, str], T]) -> dict[str, list[T]]
 
 
 _ENDINGS: dict[str, Forms] = {
+    "none": (),
     "article": (("er", "ie", "as", "ie"), ("en", "ie", "as", "ie"), ("em", "er", "em", "en")),
     "relative": (("er", "ie", "as", "ie"), ("en", "ie", "as", "ie"), ("em", "er", "em", "enen")),
     "ein": (("", "e", "", "e"), ("en", "e", "", "e"), ("em", "er", "em", "en")),
@@ -151,9 +152,6 @@ def _determiner(english: str, german: str) -> Determiner:
 
 
 DETERMINERS = _read("determiner", _determiner)
-NO_ARTICLE: Determiner = "", (), _ENDINGS["strong"]
-DETERMINERS["bare"] = DETERMINERS["exist bare"] = [NO_ARTICLE]
-(_, RELATIVE, _) = DETERMINERS["relative"][0]
 CONTRACTIONS = dict(_read("contraction", lambda *pair: pair)[""])
 NOUNS = _read("noun", _noun)
 NAMES = _read("name", lambda name, _: name)
