@@ -276,8 +276,8 @@ class Composer:
         verb = self._verb_without_object(room - 3, kind, prepositional=False)
         if room > 4 and self._chance(0.3):
             return self._single(2, 0, Slot(kind, verb.case, article="which ")), verb
-        who = self._link("who", "wem" if verb.case == DATIVE else "wen")
-        return who if kind == "person" else self._link("what", "was"), verb
+        german = "was" if kind == "thing" else "wem" if verb.case == DATIVE else "wen"
+        return self._link("what" if kind == "thing" else "who", german), verb
 
     def _relative_clause(self, room: int, kind: Kind, column: int) -> Phrase:
         """Compose a relative clause for a noun; ``column`` has the forms of its pronoun."""
@@ -291,11 +291,8 @@ class Composer:
             english = "whom" if kind == "person" else "which"
         else:  # without a pronoun: "the man I see"
             english = "" if self._chance(0.2) else self._pick(names)[1]
-        pronoun = self._link(
-            english,
-            lexicon.DETERMINERS["relative"][0][1][verb.case if verb else NOMINATIVE][column],
-        )
-        opening = join(before, pronoun)
+        forms = lexicon.DETERMINERS["relative"][0][1][verb.case if verb else NOMINATIVE]
+        opening = join(before, self._link(english, forms[column]))
         room -= len(opening.english)
         clause = self._clause("whom" if verb else "who", room, None, True, opening, subject, verb)
         return join(COMMA, clause, COMMA)
@@ -469,8 +466,8 @@ class Composer:
         link, lead = base[0][1], Tokens()
         if tense.modal:
             (one, other), german = tense.modal
-            agrees = number if setting.kind != "exist" else SINGULAR  # "es wird Hunde geben"
-            words, finite = self._link(other if number else one, german[agrees], shared)[:2]
+            second = german[0 if setting.kind == "exist" else number]  # "es wird Hunde geben"
+            words, finite = self._link(other if number else one, second, shared)[:2]
             words, base, end = (
                 words + base,
                 [(word, words[0][1]) for word in other.split("_")] + base,
@@ -516,9 +513,11 @@ class Composer:
         # The first of two has no attributes after it: they always belong to the last noun.
         if chain and room >= 3 and self._chance(0.12):
             left = self._between(1, min(room - 2, 4))
-            first = join(self._single(left, 0, slot), self._link("and", "und"))
-            second = self._noun_phrase(room - left - 1, slot, chain=self._chance(0.2))
-            return join(first, second)._replace(number=PLURAL)
+            return join(
+                self._single(left, 0, slot),
+                self._link("and", "und"),
+                self._noun_phrase(room - left - 1, slot, chain=self._chance(0.2)),
+            )._replace(number=PLURAL)
         longer = room > 5 or (room > 3 and self._chance(0.45))
         behind = room - 2 - self._between(0, min(2, room - 4)) if longer else 0
         return self._single(room - behind, behind, slot)
@@ -601,7 +600,5 @@ class Composer:
         if words > 1 and self._chance(0.3):
             phrase = self._fixed("intensifier")
             classes = classes[:-1]  # never the last class alone: nobody is "very German"
-        for adjectives in classes:
-            english, _, stem = self._pick(adjectives)
-            phrase = join(phrase, self._link(english, stem + ending))
-        return phrase
+        links = (self._link(one, stem + ending) for one, _, stem in map(self._pick, classes))
+        return join(phrase, *links)
