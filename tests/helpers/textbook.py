@@ -32,7 +32,7 @@ AGREEMENT = {
 }
 PREPOSITIONS = {
     **dict.fromkeys(("mit", "bei", "aus", "von", "gegenüber", "hinter", "neben", "vor"), "dative"),
-    **dict.fromkeys(("ohne", "durch", "um", "gegen", "über", "auf", "an"), "accusative"),
+    **dict.fromkeys(("ohne", "durch", "um", "gegen", "über", "auf"), "accusative"),
 }
 RELATIVE = {"who", "whom", "which", "that"}
 RELATIVE_PRONOUNS = listed("der die das den dem denen")
