@@ -63,6 +63,8 @@ GOVERNED = {
     **dict.fromkeys(listed("through around against at for after"), "preposition"),
     **dict.fromkeys(listed("thank thanks thanked help helps helped trust trusts"), "dative"),
     **dict.fromkeys(listed("trusted follow follows"), "dative"),
+    **dict.fromkeys(listed("love loved carry carried visit visited bought cleaned"), "accusative"),
+    **dict.fromkeys(listed("need needs needed has had find found like liked"), "accusative"),
 }
 """English word -> the case of the German noun phrase after it, if it decides that."""
 ENDINGS = {adjective + end: end for adjective in ADJECTIVES for end in ("e", "en", "er", "es")}

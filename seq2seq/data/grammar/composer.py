@@ -145,11 +145,13 @@ class Composer:
             if fits is None or fits(item):
                 return item
 
-    def _link(self, english: str, german: str, link: int = 0) -> Phrase:
+    def _link(self, english: str, german: str, *, link: int = 0) -> Phrase:
         """Build a phrase whose words, with "_" between them, translate each other as a group."""
         link = link or next(self._links)
-        sides = ([(word, link) for word in side.split("_") if word] for side in (english, german))
-        return Phrase(*sides)
+        one, other = (
+            [(word, link) for word in text.split("_") if word] for text in (english, german)
+        )
+        return Phrase(one, other)
 
     def _groups(self, english: str, german: str) -> Phrase:
         """Build a phrase of groups, with spaces between them, that translate each other in turn."""
@@ -462,12 +464,12 @@ class Composer:
             return [], to.english[:1] + adverb + to.english[1:], [], [], to.german
         helped = tense.words == 1 or (verb.english == "be" and not tense.modal)
         shared = no if short and helped else 0  # "can't" is "kann" and "nicht"
-        base, rest = self._link(verb.english, verb.german, 0 if tense.modal else shared)[:2]
+        base, rest = self._link(verb.english, verb.german, link=0 if tense.modal else shared)[:2]
         link, lead = base[0][1], Tokens()
         if tense.modal:
             (one, other), german = tense.modal
             second = german[0 if setting.kind == "exist" else number]  # "es wird Hunde geben"
-            words, finite = self._link(other if number else one, second, shared)[:2]
+            words, finite = self._link(other if number else one, second, link=shared)[:2]
             words, base, end = (
                 words + base,
                 [(word, words[0][1]) for word in other.split("_")] + base,
@@ -540,8 +542,8 @@ class Composer:
         here = f"here {name}"
         if here in lexicon.PHRASES and (room == 1 or (room == 2 and self._chance(0.3))):
             return self._fixed(here, room, room)
-        ways = lexicon.PREPOSITIONS
-        ways = ways.get(f"{name} city", ways[name]) if room == 2 else ways[name]
+        table = f"{name} city" if room == 2 and f"{name} city" in lexicon.PREPOSITIONS else name
+        ways = lexicon.PREPOSITIONS[table]
         way = self._pick(ways, lambda way: length(way.english) <= max(room - 2, 1))
         return self._prepositional(room, way, clause)
 

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable
 from importlib.resources import files
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 Forms = tuple[tuple[str, ...], ...]
@@ -13,8 +13,8 @@ Determiner = tuple[str, Forms, Forms]
 """English; German; the endings that adjectives take after it."""
 Inflected = tuple[str, str, str]
 """English verb; German one in main clauses, the finite word first, and at the end of others."""
-Kind = Literal["person", "animal", "thing", "place", ""]
-"""Kind of a noun; it decides which verbs, adjectives and prepositions fit."""
+Kind = str
+"""Kind of a noun: person, animal, thing or place; it decides which verbs and adjectives fit."""
 CASES = ("nominative", "accusative", "dative")
 NOMINATIVE, ACCUSATIVE, DATIVE = range(3)
 SINGULAR, PLURAL, SPEAKER, LISTENER = range(4)
@@ -72,7 +72,7 @@ def _adjective(english: str, german: str) -> tuple[str, str, str]:
 
 def _preposition(english: str, german: str) -> Preposition:
     word, case, kind = german.split()
-    return Preposition(english, word, CASES.index(case), kind)  # type: ignore[arg-type]
+    return Preposition(english, word, CASES.index(case), kind)
 
 
 def _split(english: str, german: str) -> tuple[list[str], list[str]]:
