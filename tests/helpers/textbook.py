@@ -32,7 +32,7 @@ AGREEMENT = {
 }
 PREPOSITIONS = {
     **dict.fromkeys(("mit", "bei", "aus", "von", "gegenüber", "hinter", "neben", "vor"), "dative"),
-    **dict.fromkeys(("ohne", "durch", "um", "gegen", "über", "auf", "an"), "accusative"),
+    **dict.fromkeys(("ohne", "durch", "um", "gegen", "über", "auf"), "accusative"),
 }
 RELATIVE = {"who", "whom", "which", "that"}
 RELATIVE_PRONOUNS = listed("der die das den dem denen")
@@ -51,19 +51,20 @@ DICTIONARY = {
     "they": {"sie"},
     "because": {"weil"},
     "and": {"und"},
-    "must": {"muss", "müssen"},
-    "was": {"war"},
+    "must": {"muss", "müssen", "musst"},
     "calls": {"ruft", "an", "anruft"},
-    "called": {"hat", "haben", "angerufen"},
+    "called": {"hat", "haben", "habe", "hast", "angerufen"},
     "gives": {"gibt", "zurück", "zurückgibt"},
     "houses": {"Häuser", "Häusern"},
-    "old": {"alt", "alte", "alten", "alter", "altes"},
+    "old": {"alt", "alte", "alten", "alter", "altes", "altem"},
 }
 GOVERNED = {
     **dict.fromkeys(listed("with near from of opposite behind beside without"), "preposition"),
     **dict.fromkeys(listed("through around against at for after"), "preposition"),
     **dict.fromkeys(listed("thank thanks thanked help helps helped trust trusts"), "dative"),
     **dict.fromkeys(listed("trusted follow follows"), "dative"),
+    **dict.fromkeys(listed("love loved carry carried visit visited bought cleaned"), "accusative"),
+    **dict.fromkeys(listed("need needs needed has had find found like liked"), "accusative"),
 }
 """English word -> the case of the German noun phrase after it, if it decides that."""
 ENDINGS = {adjective + end: end for adjective in ADJECTIVES for end in ("e", "en", "er", "es")}
@@ -71,6 +72,15 @@ DETERMINERS = listed("der die das den dem ein eine einen einem einer")
 ADVERBS = listed("heute gestern morgen bald jetzt neulich nachts")
 CONJUNCTIONS = listed("weil obwohl wenn während bevor bis sobald dass ob")
 AUXILIARIES = listed(
-    "hat haben ist sind war waren wird werden kann können muss müssen sollte sollten darf dürfen "
-    "will wollen"
+    "hat haben habe hast ist sind bin bist war waren warst hatte hatten hattest gab wird werden "
+    "werde wirst kann können kannst muss müssen musst sollte sollten solltest darf dürfen darfst "
+    "will wollen willst konnte konnten konntest würde würden würdest"
 )
+PERSONS = {
+    "ich": "[a-zäöüß]+e|bin|war|kann|muss|darf|will|weiß|mag",
+    "du": "[a-zäöüß]+(st|[sßz]t)",
+    "er|es|niemand|jemand|kein Mann|das Kind": "[a-zäöüß]+t|"
+    "war|gab|kann|muss|darf|will|wird|weiß|mag|hatte|sollte|konnte|würde",
+    "wir|\\w+ und + \\w+": "[a-zäöüß]+n|sind|waren",
+}
+"""Subjects (+: perhaps an article) -> the finite verbs that agree with them."""

@@ -24,8 +24,8 @@ from seq2seq.data.text import LineWriter, TextFolder, word_count
 from seq2seq.errors import UserError
 from seq2seq.files import digest
 
-SHORTEST = 4
-"""Number of words of the shortest sentence, full stop included: "the dog sleeps ."."""
+SHORTEST = 3
+"""Number of words of the shortest sentence, full stop included: "Anna sleeps ."."""
 BAND = 10
 """Width of the length bands, in words; the test set has equally many pairs in each."""
 DECAY = 0.96
@@ -44,10 +44,9 @@ class SentencePair(NamedTuple):
 
 
 def sentence(rng: random.Random, words: int, source: str = "en") -> SentencePair:
-    """Draw a pair whose English side has exactly ``words`` words, at least 4."""
-    phrase = Composer(rng).sentence(words - 1)
-    english = [*phrase.english, (".", -1)]
-    german = _merge_commas([*phrase.german, (".", -1)])
+    """Draw a pair whose English side has exactly ``words`` words, at least 3."""
+    english, german, *_ = Composer(rng).line(words)
+    german = _merge_commas(german)
     positions: dict[int, list[int]] = defaultdict(list)
     for j, (_, link) in enumerate(german):
         if link:
@@ -109,14 +108,14 @@ def write_corpus(config: GrammarCorpus, directory: Path) -> None:
 
 
 def _merge_commas(tokens: Tokens) -> Tokens:
-    """Merge adjacent commas, and drop a comma before ';' or '.'."""
+    """Merge adjacent commas, and drop a comma before another mark or the end."""
     merged: Tokens = []
     for word, link in tokens:
-        if merged and merged[-1][0] == "," and word in (",", ";", "."):
+        if merged and merged[-1][0] == "," and word in (",", ";", ".", "?", "!"):
             link = link or (merged[-1][1] if word == "," else 0)
             merged.pop()
         merged.append((word, link))
-    return merged
+    return merged[:-1] if merged[-1][0] == "," else merged
 
 
 def text_folder(config: GrammarCorpus, own: Path | None, home: Path) -> TextFolder:
@@ -126,7 +125,7 @@ def text_folder(config: GrammarCorpus, own: Path | None, home: Path) -> TextFold
             "corpus.directory is set, but corpus=grammar writes its own text; remove it, or set "
             "corpus=files for your own text."
         )
-    sizes = config.train, config.valid, config.test_per_bucket, config.max_words
+    numbers = config.seed, config.train, config.valid, config.test_per_bucket, config.max_words
     code = map(Path.read_bytes, sorted(Path(__file__).parent.glob("*.*")))
-    name = digest([repr((config.source, config.seed, sizes)).encode(), *code])
+    name = digest([repr((config.source, numbers)).encode(), *code])
     return home.with_name(f"grammar-{name[:12]}"), partial(write_corpus, config)

@@ -1,20 +1,35 @@
-"""Compose random phrases, clauses and sentences in both languages at once.
+"""Compose random phrases, clauses and lines of text in both languages at once.
 
-Three rules keep each language a function of the other. (1) A relative clause, a prepositional
-phrase or an adverb of time belongs to the nearest noun or clause before it; so no part of an outer
-clause follows an inner clause where German would place it differently. (2) Relative clauses contain
-no adverbial clauses (``simple``), because these could also belong to the outer clause. (3) If a
-German relative pronoun can be subject or object ("die Frau , die das Kind sieht"), the two nouns
-differ in number, and the verb shows which one is the subject.
+``lexicon.tsv`` says which clauses there are, and what may follow a verb. Two rules make the German
+side a function of the English one. (1) A relative clause, a prepositional phrase, an adverb of time
+or a second verb ("and sleeps") belongs to the nearest noun or clause before it; a second subject
+and verb begin a new main clause. So no part of an outer clause follows an inner clause where German
+would place it differently. (2) Relative clauses contain no adverbial clauses (``simple``), because
+these could also belong to the outer clause.
 """
 
 import random
 from collections.abc import Callable, Sequence
-from itertools import combinations, count
+from functools import partial
+from itertools import chain, combinations, count
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from seq2seq.data.grammar import lexicon
-from seq2seq.data.grammar.lexicon import DATIVE, PLURAL, SINGULAR, Kind, Preposition, Verb, length
+from seq2seq.data.grammar.lexicon import (
+    ACCUSATIVE,
+    DATIVE,
+    LISTENER,
+    NOMINATIVE,
+    PLURAL,
+    SINGULAR,
+    SPEAKER,
+    Determiner,
+    Kind,
+    Preposition,
+    Verb,
+    length,
+)
 
 T = TypeVar("T")
 Tokens = list[tuple[str, int]]
@@ -27,9 +42,13 @@ class Phrase(NamedTuple):
     english: Tokens
     german: Tokens
     number: int = SINGULAR
+    light: bool = False
+    """Whether it is a pronoun, which precedes all else in German."""
 
 
 NOTHING = Phrase([], [])
+COMMA = Phrase([], [(",", 0)])
+"""A comma that only German needs; _merge_commas later drops superfluous ones."""
 
 
 def join(*phrases: Phrase) -> Phrase:
@@ -39,49 +58,36 @@ def join(*phrases: Phrase) -> Phrase:
     )
 
 
-def set_off(phrase: Phrase) -> Phrase:
-    """Put the German side between commas; _merge_commas later drops superfluous ones."""
-    return Phrase(phrase.english, [(",", 0), *phrase.german, (",", 0)])
-
-
 class Tense(NamedTuple):
-    """A tense or modal verb, the adverbs of time that fit it, and how many words it adds."""
+    """A form of verbs or a modal, the adverbs of time that fit, and how many words it adds."""
 
+    name: str
     times: str
     words: int = 0
-    modal: tuple[tuple[str, str], ...] = ()
+    modal: tuple[list[str], list[str]] | None = None
 
 
-PRESENT, PAST, INFINITIVE = Tense("time present"), Tense("time past"), Tense("", 1)
+PRESENT, PAST = Tense("present", "time present"), Tense("past", "time past")
+PROGRESSIVE = Tense("now", "time present", 1), Tense("then", "time past", 1)
+ORDER, INFINITIVE = Tense("order", "time future"), Tense("", "", 1)
 FUTURE, *MODAL = (
-    Tense("time future", length(modal[0][0]), modal)
+    Tense("", "time future", length(modal[0][0]), modal)
     for modal in (*lexicon.MODALS["future"], *lexicon.MODALS[""])
 )
-
-
-class VerbPhrase(NamedTuple):
-    """A verb, or all of a clause but its subject: ``whole`` in the order of dependent clauses."""
-
-    whole: Phrase
-    finite: Tokens
-    """German word that comes second in a main clause; ``rest`` is at the end."""
-    rest: Tokens
-
-
-Complement = tuple[Verb, Phrase, Phrase]
-"""A verb, its objects, and a clause, which German puts after the last part of the verb."""
+TENSES = {"request": ORDER, "infinitive": INFINITIVE, "purpose": INFINITIVE}
 
 
 class Setting(NamedTuple):
-    """What a predicate agrees with."""
+    """What a predicate agrees with, and what it may have."""
 
-    subject: Kind
+    kind: Kind
     number: int
     tense: Tense
     timed: bool = False  # an adverb of time stands before it
     simple: bool = False  # no clause may be adverbial
-    clause: bool = True  # nouns may have relative clauses
-    object_number: int | None = None  # which an animate accusative object must have
+    clause: bool = True  # other clauses may follow
+    asks: bool = False  # it is that of a question
+    denied: bool = False  # it has "not"
 
 
 class Slot(NamedTuple):
@@ -91,33 +97,31 @@ class Slot(NamedTuple):
     case: int
     number: int | None = None  # any
     clause: bool = True  # the noun may have a relative clause
+    article: str = ""  # beginning of the name of its table of determiners
+    subject: int = SINGULAR  # number of the subject, which an object does not repeat
 
 
-SUBJECTS: dict[Kind, float] = {"person": 0.65, "animal": 0.87, "thing": 1}
-# Kind of the subject -> frames (methods of Composer) by the number of words after the first word of
-# the verb: 0, 1, 2, 3, 4-8, more. Repeated frames are drawn more often.
-FRAMES = {
-    "person": (
-        "alone",
-        "alone object object object dative state",
-        "object object object dative place motion state attempt partner",
-        "object object object object object dative place motion attempt partner ditransitive "
-        "report",
-        "object object object object object dative place motion attempt partner partner "
-        "ditransitive ditransitive report report question",
-        "report report report question attempt ditransitive object",
-    ),
-    "animal": (
-        "alone",
-        "alone object object dative state",
-        "object object dative place motion state",
-        "object object object dative place motion",
-        "object object object dative place motion",
-        "object object dative",
-    ),
-    "thing": ("alone", "state", "state place dative", *["place dative dative"] * 2, "dative"),
+Predicate = tuple[Tokens, Tokens, Tokens, Tokens, Tokens, Tokens, Tokens]
+"""All of a clause but its subject. English: what precedes the subject of a question; the rest.
+German: finite verb, middle, rest of the verb, both at the end of dependent clauses, clauses."""
+
+BE = lexicon.VERBS["be"][0]
+SUBJECTS: list[Kind] = ["person"] * 62 + ["animal"] * 16 + ["thing"] * 22
+OBJECTS: list[Kind] = ["person"] * 35 + ["animal"] * 15 + ["thing"] * 40 + ["place"] * 10
+CASES = {
+    "dat": (1, DATIVE),
+    "acc": (2, ACCUSATIVE),
+    "exist": (3, ACCUSATIVE),
+    "nom": (3, NOMINATIVE),
 }
-CLAUSAL_FRAMES = ("attempt", "report", "question")
+"""The place of a noun in German, and its case. Places: 0 pronouns, 1 and 2 other objects, 3 what
+follows "nicht", 4 clauses, 5 nowhere."""
+ATTRIBUTES = {
+    "person": ("belonging", "belonging", "place", "origin"),
+    "animal": ("belonging", "belonging", "place", "origin"),
+    "thing": ("place", "place", "place", "origin"),
+    "place": ("place",),
+}
 
 
 class Composer:
@@ -141,362 +145,455 @@ class Composer:
             if fits is None or fits(item):
                 return item
 
-    def _link(self, english: str, german: str) -> Phrase:
+    def _link(self, english: str, german: str, *, link: int = 0) -> Phrase:
         """Build a phrase whose words, with "_" between them, translate each other as a group."""
-        link = next(self._links)
-        return Phrase(
-            [(word, link) for word in english.split("_")],
-            [(word, link) for word in german.split("_")],
+        link = link or next(self._links)
+        one, other = (
+            [(word, link) for word in text.split("_") if word] for text in (english, german)
         )
+        return Phrase(one, other)
 
     def _groups(self, english: str, german: str) -> Phrase:
         """Build a phrase of groups, with spaces between them, that translate each other in turn."""
         return join(*map(self._link, english.split(), german.split()))
 
-    def _kind(self, bounds: dict[Kind, float]) -> Kind:
-        """Pick a kind of noun by cumulative probabilities."""
-        choice = self._random()
-        return next(kind for kind, bound in bounds.items() if choice < bound)
-
-    def _fixed(self, name: str, room: int = 9) -> Phrase:
-        """Pick a phrase of the lexicon, of at most ``room`` words."""
+    def _fixed(self, name: str, most: int = 9, least: int = 1) -> Phrase:
+        """Pick a phrase of the lexicon, of ``least`` to ``most`` words."""
         phrases = lexicon.PHRASES[name]
-        return self._groups(*self._pick(phrases, lambda one: length(one[0]) <= room))
+        return self._groups(*self._pick(phrases, lambda one: least <= length(one[0]) <= most))
 
-    def _verb(self, name: str, kind: str = "", room: int = 9) -> Verb:
-        """Pick a verb of at most max(room, 1) words, from those for ``kind`` if there are some."""
+    def _verb(self, name: str, kind: str, most: int, tense: Tense, least: int = 1) -> Verb:
+        """Pick a verb of ``least`` to ``most`` words, from those for ``kind`` if there are some."""
         verbs = lexicon.VERBS.get(f"{name} {kind}", lexicon.VERBS[name])
-        return self._pick(verbs, lambda verb: length(verb.english) <= max(room, 1))
+        return self._pick(
+            verbs,
+            lambda one: (
+                least <= length(one.english) <= max(most, 1) and tense.name in ("", *one.forms)
+            ),
+        )
 
     # Sentences and clauses
 
-    def sentence(self, room: int) -> Phrase:
+    def line(self, room: int) -> Phrase:
+        """Compose a sentence; now and then it has no full stop, or another one follows."""
+        if room >= 9 and self._chance(0.08):
+            left = self._between(4, room - 4)
+            return join(self._sentence(left), self._sentence(room - left))
+        return self._sentence(room, closed=room < 4 or self._chance(0.96))
+
+    def _sentence(self, room: int, closed: bool = True) -> Phrase:
+        """Compose a statement, question or request; its mark is one of the words."""
+        choice = self._random() if 4 <= room < 25 else 0.5
+        mark = "?" if choice < 0.2 else "!" if self._chance(0.04) else "."
+        end = self._link(mark, mark) if closed else NOTHING
+        room -= len(end.english)
+        if 0.2 <= choice <= 0.96:
+            return join(self._clauses(room), end)
+        return join(self._clause("question" if choice < 0.2 else "request", room), end)
+
+    def _clauses(self, room: int) -> Phrase:
         """Compose main clauses, one or more, without full stop; ``room`` is at least 2."""
-        if room >= 9 and self._random() * 30 < room - 8:
-            coordinator = self._fixed("coordinator")
-            rest = room - len(coordinator.english)
-            left = self._between(4, rest - 3)
-            return join(self.sentence(left), coordinator, self.sentence(rest - left))
-        return self._main_clause(room)
+        if room < 6 or self._random() * 30 >= max(room - 8, 2):
+            return self._clause("main", room)
+        coordinator = self._fixed("coordinator")
+        rest = room - len(coordinator.english)
+        left = self._between(2, rest - 2)
+        inverted = coordinator.german[-1][0] == "deshalb"
+        compose = partial(self._clause, "inverted") if inverted else self._clauses
+        return join(self._clauses(left), coordinator, compose(rest - left))
 
-    def _main_clause(self, room: int) -> Phrase:
-        """Compose a main clause of ``room`` English words; the German finite verb comes second."""
-        kind = self._kind(SUBJECTS)
-        tense = self._tense(min(room - 4, 2), kind)
-        front, timed = NOTHING, False
-        choice = self._random()
-        if room >= 9 and choice < (0.5 if room > 16 else 0.2):
-            size = self._between(4, min(room - 5, 15))
-            clause = self._adverbial_clause(size, tense, purpose=False)
-            front = join(clause, self._link(",", ","))
-        elif room >= 5 and choice > 0.85:
-            front = self._fixed(tense.times, room - 2 - tense.words)
-            timed = True
-        elif room >= 7 and choice > 0.75:
-            front = self._place(self._between(2, min(room - 4, 5)), clause=False)
-        room -= len(front.english)
-        subject = self._subject(self._between(1, min(room - 1 - tense.words, 7)), kind)
-        setting = Setting(kind, subject.number, tense, timed)
-        whole, finite, rest = self._predicate(room - len(subject.english), setting)
-        first, second = (front, subject) if front.german else (subject, NOTHING)
-        english = front.english + subject.english + whole.english
-        return Phrase(english, first.german + finite + second.german + rest)
+    def _clause(
+        self,
+        name: str,
+        room: int,
+        like: Tense | None = None,
+        simple: bool = False,
+        opening: Phrase = NOTHING,
+        subject: tuple[Kind, int] | None = None,
+        verb: Verb | None = None,
+    ) -> Phrase:
+        """Compose a clause; ``like`` is the tense above, ``opening`` may be its subject, object."""
+        low, _, (opener, who, predicate, order) = self._pick(
+            lexicon.CLAUSES[name], lambda row: row[0] <= room <= row[1]
+        )
+        kind, number = subject or (self._pick(SUBJECTS), SINGULAR)
+        kind = predicate if predicate in lexicon.FRAMES else kind
+        asks = order == "asked"
+        if opener == "object":
+            opening, verb = self._asked_object(room)
+            low += len(opening.english) - 1
+        low += length(verb.english) - 1 if verb else predicate == "identity"
+        tense = TENSES.get(name) or self._tense(room - low, kind, like)
+        if opener not in ("-", "object"):
+            opening = self._opening(opener, max(room - low - tense.words, 0), tense)
+        room -= len(opening.english) if opener != "-" else 0
+        if predicate in ("identity", "weather"):
+            verb = BE if predicate == "identity" else self._verb("weather", "", 1, tense)
+        if verb:
+            tense = tense if tense.modal or tense.name in verb.forms else PRESENT
+            does = asks and tense.words != 1 and not (verb.english == "be" and not tense.modal)
+            room -= tense.words + length(verb.english) + does
+            size = room - min(room - 1, self._pick((0, 0, 0, 0, 1, 2)))
+        else:
+            most = min(room - tense.words - 1 - asks, 7)
+            size = 1 if self._chance(0.25) else self._between(1, most)
+        actor = NOTHING._replace(number=LISTENER if name == "request" else number)
+        if "=" in who:
+            number = int(kind == "exist" and self._chance(0.4))
+            actor = self._link(*who.split("="))._replace(number=number)
+        elif who == "any":
+            actor = self._subject(size, kind)
+        room -= len(actor.english)
+        setting = Setting(kind, actor.number, tense, opener == "time", simple, True, asks)
+        if verb:
+            time = self._fixed(tense.times, room, room) if room else NOTHING
+            lead, english, finite, rest, end = self._verb_phrase(verb, setting, [])
+            english, middle, after = english + time.english, time.german, Tokens()
+        else:
+            lead, english, finite, middle, rest, end, after = self._predicate(room, setting)
+        english = (lead + actor.english if asks else actor.english + lead) + english
+        first, second = (
+            (actor, NOTHING) if order == "main" and not opening.german else (opening, actor)
+        )
+        german = first.german + finite + second.german + middle + rest
+        if order == "dependent":
+            german = opening.german + actor.german + middle + end
+        return Phrase(opening.english + english, german + after)
 
-    def _dependent_clause(self, room: int, simple: bool, like: Tense | None = None) -> Phrase:
-        """Compose the clause that follows a conjunction; in German, the verb is at the end."""
-        kind = self._kind(SUBJECTS)
-        subject = self._subject(self._between(1, min(room - 1, 6)), kind)
-        room -= len(subject.english)
-        setting = Setting(kind, subject.number, self._tense(room - 1, kind, like), simple=simple)
-        return join(subject, self._predicate(room, setting).whole)
+    def _opening(self, name: str, spare: int, tense: Tense) -> Phrase:
+        """Compose what precedes the subject, of at most ``spare`` words more than it needs."""
+        if "=" in name:
+            return self._link(*name.split("="))
+        if name == "place":
+            return self._place(name, self._between(2, 2 + min(spare, 3)), clause=False)
+        if name == "adverbial":
+            clause = self._clause(name, self._between(4, 4 + min(spare, 11)), tense)
+            return join(clause, self._link(",", ",") if self._chance(0.75) else COMMA)
+        past = " past" * (name == "conjunction" and tense.times == "time past")  # "als", not "wenn"
+        return self._fixed(tense.times if name == "time" else name + past, 1 + spare)
 
-    def _adverbial_clause(self, room: int, tense: Tense, purpose: bool) -> Phrase:
-        """Compose a conjunction and its clause; ``purpose`` allows "in order to", "um ... zu"."""
-        if purpose and self._chance(0.2):
-            predicate = self._predicate(room - 2, Setting("person", SINGULAR, INFINITIVE))
-            return join(self._link("in_order", "um"), predicate.whole)
-        opening = self._fixed("conjunction", room - 2)
-        clause = self._dependent_clause(room - len(opening.english), simple=False, like=tense)
-        return join(opening, clause)
+    def _asked_object(self, room: int) -> tuple[Phrase, Verb]:
+        """Compose "what", "who" or "which" with a noun, and pick the verb that governs it."""
+        kind: Kind = self._pick(("person", "thing"))
+        verb = self._verb_without_object(room - 3, kind, prepositional=False)
+        if room > 4 and self._chance(0.3):
+            return self._single(2, 0, Slot(kind, verb.case, article="which ")), verb
+        german = "was" if kind == "thing" else "wem" if verb.case == DATIVE else "wen"
+        return self._link("what" if kind == "thing" else "who", german), verb
 
-    def _relative_clause(self, room: int, kind: Kind, number: int, column: int) -> Phrase:
+    def _relative_clause(self, room: int, kind: Kind, column: int) -> Phrase:
         """Compose a relative clause for a noun; ``column`` has the forms of its pronoun."""
-        animate = kind in ("person", "animal")
-        # "die" and "das" may be subject or object
-        contrast = 1 - number if animate and column != 0 else None
-
-        def pronoun(person: str, other: str, case: int) -> Phrase:
-            return self._link(person if kind == "person" else other, lexicon.RELATIVE[case][column])
-
-        choice = self._random()
-        if room == 2 or room > 10 or choice < (0.5 if animate else 0.2):
-            subject: Kind = kind if animate else "thing"
-            tense = self._tense(room - 2, subject)
-            setting = Setting(subject, number, tense, simple=True, object_number=contrast)
-            clause = self._predicate(room - 1, setting).whole
-            return set_off(join(pronoun("who", "that", lexicon.NOMINATIVE), clause))
-        verb = self._verb_without_object(room, kind, choice > 0.75)
-        opening = pronoun("whom", "which" if verb.preposition else "that", verb.case)
-        if verb.preposition:
-            opening = join(self._link(verb.preposition.english, verb.preposition.german), opening)
-        if verb.preposition or verb.case == DATIVE:
-            contrast = None
-        return set_off(join(opening, self._gap(room - len(opening.english), verb, contrast)))
-
-    def _gap(self, room: int, verb: Verb, number: int | None) -> Phrase:
-        """Compose subject and verb of a relative clause whose pronoun is the object."""
-        room -= length(verb.english)
-        kind: Kind = "person" if self._chance(0.75) else "animal"
-        tense = self._tense(room - 1, kind)
-        room -= tense.words
-        adverb = NOTHING
-        if room > 1 and self._chance(0.2):
-            adverb = self._fixed("adverb person")
-        subject = self._subject(room - len(adverb.english), kind, number)
-        verb_phrase = self._verb_phrase(verb, subject.number, tense, adverb.english)
-        return join(subject, adverb._replace(english=[]), verb_phrase.whole)
+        names = lexicon.PHRASES[f"relative {'person' if kind == 'person' else 'other'}"]
+        choice, verb, before, subject = self._random(), None, NOTHING, None
+        if room == 2 or room > 10 or choice < (0.2 if kind in ("thing", "place") else 0.5):
+            subject = "thing" if kind == "place" else kind, int(column == 3)
+            english = self._pick(names)[0]
+        elif (verb := self._verb_without_object(room, kind, choice > 0.75)).preposition:
+            before = self._link(*verb.preposition[:2])
+            english = "whom" if kind == "person" else "which"
+        else:  # without a pronoun: "the man I see"
+            english = "" if self._chance(0.2) else self._pick(names)[1]
+        forms = lexicon.DETERMINERS["relative"][0][1][verb.case if verb else NOMINATIVE]
+        opening = join(before, self._link(english, forms[column]))
+        room -= len(opening.english)
+        clause = self._clause("whom" if verb else "who", room, None, True, opening, subject, verb)
+        return join(COMMA, clause, COMMA)
 
     def _verb_without_object(self, room: int, kind: Kind, prepositional: bool) -> Verb:
         """Pick a verb, perhaps with a preposition, that takes a noun of this kind as object."""
+        if prepositional and room >= 4 and kind != "place":
+            return self._verb("prepositional", kind, 1, PRESENT)
         if prepositional and room >= 4:
-            if kind == "place":
-                verb = self._verb("intransitive simple")
-                way = self._pick(lexicon.PREPOSITIONS["place"][:4])  # those of one word
-                return verb._replace(case=way.case, preposition=way)
-            return self._verb("prepositional", kind)
-        if kind in ("person", "thing") and self._chance(0.4):
-            return self._verb("transitive", kind, room - 2)
-        dative = kind in ("person", "animal") and self._chance(0.3)
-        return self._verb("dative" if dative else "transitive", room=room - 2)
+            verb = self._verb("simple", "", 1, PRESENT)
+            way = self._pick(lexicon.PREPOSITIONS["place"][:4])  # those of one word
+            return verb._replace(case=way.case, preposition=way)
+        dative = kind in ("person", "animal") and self._chance(0.2)
+        kind = kind if self._chance(0.4) else ""
+        return self._verb("dative" if dative else "transitive", kind, room - 2, PRESENT)
 
     # Predicates
 
-    def _predicate(self, room: int, setting: Setting) -> VerbPhrase:
-        """Compose a verb with its objects and adverbs."""
-        # German order after the finite verb or subject: time, adverb, dative, accusative,
-        # prepositional phrase, rest of the verb, clauses.
-        kind, number, tense, timed, simple, *_ = setting
+    def _predicate(self, room: int, setting: Setting) -> Predicate:
+        """Compose a verb with its objects and adverbs, perhaps with "not"."""
+        # German order after the finite verb or subject: pronouns, time, adverb, dative, accusative,
+        # "nicht", prepositional phrase or state, rest of the verb, clauses.
+        kind, number, tense, timed, simple, extended, asks, _ = setting
+        double = room > 4 and tense in (PRESENT, PAST, ORDER) and kind != "exist" and not asks
+        if double and extended and self._chance(0.08):
+            return self._two_predicates(room, setting)
         room -= tense.words
+        be = tense.name in ("", *BE.forms) and room > 1 + (asks and tense.words > 1)
+        be = be and self._chance(0.2) and kind in SUBJECTS
+        least = 2 if kind == "exist" else int(be)
+        helped = tense.words == 1 or (least > 0 and not tense.modal)
+        denied = room > 3 and kind != "exist" and tense is not INFINITIVE and self._chance(0.16)
+        modal = tense.modal[0][0] if tense.modal else ""
+        am = number == SPEAKER and helped and not modal
+        short = denied and (modal == "can" or (self._chance(0.4) and modal != "may" and not am))
+        room -= (not helped and (denied or asks)) + (denied and not short)
         adverb = time = clause = NOTHING
-        if not simple and room >= 5 and self._chance(0.6 if room > 11 else 0.12):
-            size = self._between(4, min(room - 1, 16))
-            clause = set_off(self._adverbial_clause(size, tense, purpose=kind == "person"))
-            room -= len(clause.english)
-        if room > 1 and self._chance(0.2):
-            adverb = self._fixed("adverb" if kind == "thing" else "adverb person")
+        if not simple and room >= 5 + least and self._chance(0.6 if room > 11 else 0.12):
+            size = self._between(4, min(room - 1 - least, 16))
+            comma = self._link(",", ",") if size > 4 and self._chance(0.15) else COMMA
+            name = "purpose" if kind == "person" and self._chance(0.2) else "adverbial"
+            clause = join(comma, self._clause(name, size - len(comma.english), tense), COMMA)
+            room -= size
+        if room > 1 + least and not denied and self._chance(0.2):
+            adverb = self._fixed("adverb person" if kind in ("person", "animal") else "adverb")
             room -= 1
-        if tense.times and not timed and 1 < room < 10 and self._chance(0.2):
-            time = self._fixed(tense.times, room - 1)
+        if tense.times and not timed and 1 + least < room < 10 and self._chance(0.2):
+            time = self._fixed(tense.times, room - 1 - least)
             room -= len(time.english)
-        frame = self._pick(
-            FRAMES[kind][min(room - 1, 4) if room < 10 else 5].split(),
-            lambda frame: not time.english or frame not in CLAUSAL_FRAMES,
+        setting = setting._replace(clause=extended and not time.english, denied=denied)
+        verb, parts = self._complement(room - 1, "be" if be else kind, setting)
+        ranked = sorted(parts, key=itemgetter(0))
+
+        def german(*ranks: int) -> Tokens:
+            return join(*(phrase for rank, phrase in ranked if rank in ranks)).german
+
+        word, link = (german(0, 1, 2) or german(3) or [("", 0)])[0]
+        none = denied and word.startswith("kein")
+        link = link if none else next(self._links)
+        lead, english, finite, rest, end = self._verb_phrase(
+            verb, setting, adverb.english, link, short
         )
-        compose: Callable[[int, Setting], Complement] = getattr(self, f"_frame_{frame}")
-        verb, objects, inner = compose(room - 1, setting._replace(clause=not time.english))
-        whole, finite, rest = self._verb_phrase(verb, number, tense, adverb.english)
-        english = whole.english + join(objects, inner, time, clause).english
-        before, after = join(time, adverb, objects).german, inner.german + clause.german
-        whole = Phrase(english, before + whole.german + after)
-        return VerbPhrase(whole, finite, before + rest + after)
+        english = english + join(*(part for _, part in parts), time, clause).english
+        nicht = [("nicht", link)] if denied and not none else []
+        middle = german(0) + join(time, adverb).german + german(1, 2) + nicht + german(3)
+        return lead, english, finite, middle, rest, end, german(4) + clause.german
+
+    def _two_predicates(self, room: int, setting: Setting) -> Predicate:
+        """Join two predicates by "and"; the first has no clauses."""
+        left = self._between(1, min(room - 3, 7))
+        first = setting._replace(simple=True, clause=False)
+        lead, one, finite, middle, rest, end, _ = self._predicate(left, first)
+        also, two, verb, inside, last, close, after = self._predicate(room - left - 1, setting)
+        link, und = self._link("and", "und")[:2]
+        one, end = one + link + also + two, end + und + inside + close
+        return lead, one, finite, middle, rest + und + verb + inside + last, end, after
+
+    def _complement(
+        self, room: int, name: str, setting: Setting
+    ) -> tuple[Verb, list[tuple[int, Phrase]]]:
+        """Compose a verb and ``room`` words, those after its first: (place in German, part)."""
+
+        *_, (table, *names) = self._pick(
+            lexicon.FRAMES[name],
+            lambda row: (
+                row[0] <= room <= row[1]
+                and (setting.clause or row[2][-1] not in lexicon.CLAUSES)
+                and not (setting.denied and len(row[2]) > 2)
+            ),
+        )
+        kind = self._pick(OBJECTS)
+        verb = self._verb(
+            table,
+            kind if self._chance(0.5) else "",
+            room - len(names) + 1,
+            setting.tense,
+            least=1 if names else room + 1,
+        )
+        room -= length(verb.english) - 1
+        parts = []
+        for later, part in zip(range(len(names) - 1, -1, -1), names, strict=True):
+            size = 1 if part == "to" else self._between(1, min(room - later, 5)) if later else room
+            parts.append(
+                self._part(
+                    part, size, verb, kind, setting._replace(clause=setting.clause and not later)
+                )
+            )
+            room -= size
+        return verb, parts
+
+    def _part(
+        self, name: str, room: int, verb: Verb, kind: Kind, setting: Setting
+    ) -> tuple[int, Phrase]:
+        """Compose a part of a predicate, and say where it stands in German."""
+        name, _, own = name.partition(":")
+        if name == "to":  # German has the dative
+            return 5, Phrase([("to", 0)], [])
+        if name in lexicon.CLAUSES:
+            return 4, join(COMMA, self._clause(name, room, None, setting.simple), COMMA)
+        if name == "state":
+            return 3, self._state(room, setting.kind)
+        if name == "governed":
+            assert verb.preposition is not None  # all verbs in these tables have one
+            way = verb.preposition._replace(kind=kind)
+            return 3, self._prepositional(room, way, setting.clause, setting.number)
+        if name not in CASES:
+            return 3, self._place(name, room, setting.clause)
+        article = "exist " if name == "exist" else "denied " * setting.denied
+        number = int(setting.number == PLURAL) if name in ("exist", "nom") else None
+        kind = setting.kind if name == "nom" else own or kind
+        rank, case = CASES[name]
+        slot = Slot(kind, case, number, setting.clause, article, setting.number)
+        noun = self._noun_phrase(room, slot, chain=not article and number is None)
+        return 0 if noun.light else rank, noun
+
+    def _state(self, room: int, kind: Kind) -> Phrase:
+        """Compose one to four words: adjectives after "is"."""
+        *classes, _ = lexicon.ADJECTIVES[kind]  # the last class cannot follow "is"
+        state = self._link(*self._pick([*chain.from_iterable(classes)])[:2])
+        if room == 1:
+            return state
+        if room == 2:
+            return join(self._fixed("degree"), state)
+        return join(self._state(room - 2, kind), self._link("and", "und"), state)
 
     def _tense(self, room: int, kind: Kind, like: Tense | None = None) -> Tense:
         """Pick a tense of at most ``room`` more words; ``like`` is that of the clause above."""
         choice = self._random()
-        if like is PAST:
+        past = like is not None and like.times == "time past"
+        acts = kind in ("person", "animal")
+        if room > 0 and choice < 0.08 and acts:
+            return PROGRESSIVE[past or (like is None and choice < 0.03)]
+        if past:
             return PAST
-        if room > 0 and choice > 0.7:
-            tenses = MODAL if like else [FUTURE] * 3 + MODAL
-            most = 1 if kind == "thing" else room  # no "want to" for things
-            return self._pick(tenses, lambda tense: tense.words <= most)
-        return PRESENT if like or choice < 0.35 or choice > 0.85 else PAST
+        if room > 0 and choice > 0.72:
+            most = room if acts else 1  # no "want to" for things
+            return self._pick([FUTURE] * (0 if like else 3) + MODAL, lambda one: one.words <= most)
+        return PRESENT if like or choice < 0.4 or choice > 0.86 else PAST
 
-    def _verb_phrase(self, verb: Verb, number: int, tense: Tense, adverb: Tokens) -> VerbPhrase:
-        """Inflect the verb for its tense. The English adverb precedes it, after an auxiliary."""
+    def _verb_phrase(
+        self, verb: Verb, setting: Setting, adverb: Tokens, no: int = 0, short: bool = False
+    ) -> tuple[Tokens, Tokens, Tokens, Tokens, Tokens]:
+        """Inflect the verb for its tense; ``no`` links "not", which is "n't" in ``short``."""
+        number, tense = setting.number, setting.tense
         if tense is INFINITIVE:
-            whole = self._groups(*verb.to)
-            english = whole.english[:1] + adverb + whole.english[1:]
-            return VerbPhrase(Phrase(english, whole.german), [], [])
+            to = self._groups(*verb.to)
+            return [], to.english[:1] + adverb + to.english[1:], [], [], to.german
+        helped = tense.words == 1 or (verb.english == "be" and not tense.modal)
+        shared = no if short and helped else 0  # "can't" is "kann" and "nicht"
+        base, rest = self._link(verb.english, verb.german, link=0 if tense.modal else shared)[:2]
+        link, lead = base[0][1], Tokens()
         if tense.modal:
-            modal = self._link(*tense.modal[number])
-            main = self._link(verb.english, verb.german)
-            english = modal.english + adverb + main.english
-            if len(modal.english) > 1:  # "often wants to see", but "can often see"
-                english = adverb + modal.english + main.english
-            whole = Phrase(english, main.german + modal.german)
-            return VerbPhrase(whole, modal.german, main.german)
-        words, main_clause, end = (verb.past if tense is PAST else verb.present)[number]
-        group = self._link(words, main_clause)
-        link = group.german[0][1]
-        whole = Phrase(adverb + group.english, [(word, link) for word in end.split("_")])
-        return VerbPhrase(whole, group.german[:1], group.german[1:])
-
-    # Frames: each draws a verb and composes ``room`` words, those after the verb's first word
-
-    def _frame_alone(self, room: int, setting: Setting) -> Complement:
-        name = "intransitive thing" if setting.subject == "thing" else "intransitive"
-        verb = self._pick(lexicon.VERBS[name], lambda verb: length(verb.english) == room + 1)
-        return verb, NOTHING, NOTHING
-
-    def _frame_state(self, room: int, setting: Setting) -> Complement:
-        *classes, _ = lexicon.ADJECTIVES[setting.subject]  # the last class cannot follow "is"
-        adjective = self._pick(sum(classes, ()))
-        state = self._link(adjective.english, adjective.german)
-        if room == 2:
-            state = join(self._fixed("intensifier"), state)
-        return lexicon.BE, state, NOTHING
-
-    def _frame_object(self, room: int, setting: Setting) -> Complement:
-        things = 1 if setting.subject == "animal" else 0.9
-        kind = self._kind({"person": 0.4, "animal": 0.6, "thing": things, "place": 1})
-        verb = self._verb("transitive", kind if self._chance(0.4) else "", room)
-        number = setting.object_number if kind in ("person", "animal") else None
-        slot = Slot(kind, lexicon.ACCUSATIVE, number, clause=setting.clause)
-        return verb, self._noun_phrase(room + 1 - length(verb.english), slot), NOTHING
-
-    def _frame_dative(self, room: int, setting: Setting) -> Complement:
-        verb = self._verb("dative", setting.subject, room)
-        person = setting.subject == "thing" or self._chance(0.8)
-        slot = Slot("person" if person else "animal", DATIVE, clause=setting.clause)
-        return verb, self._noun_phrase(room + 1 - length(verb.english), slot), NOTHING
-
-    def _frame_partner(self, room: int, setting: Setting) -> Complement:
-        kind = self._kind({"person": 0.5, "animal": 0.75, "thing": 1})
-        verb = self._verb("prepositional", kind)
-        assert verb.preposition is not None  # all verbs in these two tables have one
-        phrase = self._prepositional(room, verb.preposition, kind, setting.clause, chain=True)
-        return verb, phrase, NOTHING
-
-    def _frame_ditransitive(self, room: int, setting: Setting) -> Complement:
-        verb = self._verb("ditransitive", room=room - 2)
-        room -= length(verb.english)  # its other words, and "to" (German has the dative)
-        size = self._between(1, min(room - 1, 5))
-        thing = self._noun_phrase(size, Slot("thing", lexicon.ACCUSATIVE, clause=False))
-        person = self._noun_phrase(room - size, Slot("person", DATIVE, clause=setting.clause))
-        english = [*thing.english, ("to", 0), *person.english]
-        return verb, Phrase(english, person.german + thing.german), NOTHING
-
-    def _frame_place(self, room: int, setting: Setting) -> Complement:
-        phrase = self._place(room, setting.clause)
-        name = "intransitive thing" if setting.subject == "thing" else "intransitive simple"
-        return self._verb(name), phrase, NOTHING
-
-    def _frame_motion(self, room: int, setting: Setting) -> Complement:
-        ways = lexicon.PREPOSITIONS
-        way = self._pick(ways["destination"]) if room > 2 else ways["city"][0]
-        phrase = self._prepositional(room, way, "place", setting.clause)
-        return self._verb("motion"), phrase, NOTHING
-
-    def _frame_attempt(self, room: int, setting: Setting) -> Complement:
-        verb = self._verb("trying")
-        infinitive = Setting("person", SINGULAR, INFINITIVE, simple=setting.simple)
-        return verb, NOTHING, set_off(self._predicate(room, infinitive).whole)
-
-    def _frame_report(self, room: int, setting: Setting) -> Complement:
-        return self._clausal("saying", self._link("that", "dass"), room, setting)
-
-    def _frame_question(self, room: int, setting: Setting) -> Complement:
-        return self._clausal("asking", self._link("whether", "ob"), room, setting)
-
-    def _clausal(self, verbs: str, opening: Phrase, room: int, setting: Setting) -> Complement:
-        verb = self._verb(verbs, room=room - 2)
-        clause = self._dependent_clause(room - length(verb.english), setting.simple)
-        return verb, NOTHING, set_off(join(opening, clause))
+            (one, other), german = tense.modal
+            second = german[0 if setting.kind == "exist" else number]  # "es wird Hunde geben"
+            words, finite = self._link(other if number else one, second, link=shared)[:2]
+            words, base, end = (
+                words + base,
+                [(word, words[0][1]) for word in other.split("_")] + base,
+                rest + finite,
+            )
+        else:
+            words, finite, end = (
+                [(word, link) for word in side.split("_")]
+                for side in verb.forms[tense.name][number]
+            )
+            finite, rest = finite[:1], finite[1:]
+        if helped:
+            lead, words = words[:1], words[1:]
+        elif setting.asks or setting.denied:
+            do = "did" if tense is PAST else "do" if number or tense is ORDER else "does"
+            lead, words = [(do, no if short else base[0][1])], base
+        if short:
+            ((word, link),) = lead
+            whole = word == "can" and self._chance(0.5)
+            lead = [("cannot" if whole else lexicon.BEFORE_NOT.get(word, word) + "n't", link)]
+        elif setting.denied:
+            adverb = [("not", no), *adverb]
+        return lead, adverb + words, finite, rest, end
 
     # Noun phrases
 
-    def _subject(self, room: int, kind: Kind, number: int | None = None) -> Phrase:
-        if room == 1 and kind == "person" and self._chance(0.3):
-            pronoun, own_number = self._pick(lexicon.PRONOUNS)
-            if number in (None, own_number):
-                return self._link(*pronoun)._replace(number=own_number)
-        return self._noun_phrase(room, Slot(kind, lexicon.NOMINATIVE, number))
+    def _subject(self, room: int, kind: Kind) -> Phrase:
+        if room == 1 and kind in lexicon.PRONOUNS and self._chance(0.6):
+            english, german = self._pick(lexicon.PRONOUNS[kind])
+            return self._link(english[0], german[0])._replace(number=int(german[-1]))
+        place = kind == "thing" and self._chance(0.25)
+        return self._noun_phrase(room, Slot("place" if place else kind, NOMINATIVE))
 
     def _noun_phrase(self, room: int, slot: Slot, chain: bool = True) -> Phrase:
-        """Compose a noun phrase of ``room`` words, perhaps with "and"."""
+        """Compose a noun phrase of ``room`` words, perhaps a pronoun or, with ``chain``, "and"."""
+        pronouns = lexicon.PRONOUNS.get(f"{slot.kind} object")
+        if chain and room == 1 and pronouns and slot.case != NOMINATIVE and self._chance(0.4):
+            english, german = self._pick(
+                pronouns, lambda one: one[1][3] < "2" or int(one[1][3]) != slot.subject
+            )
+            phrase = self._link(english[1], german[slot.case])
+            return phrase._replace(number=int(german[3]), light=True)
         # The first of two has no attributes after it: they always belong to the last noun.
-        if chain and room >= 3 and slot.number != SINGULAR and self._chance(0.12):
+        if chain and room >= 3 and self._chance(0.12):
             left = self._between(1, min(room - 2, 4))
-            slot = slot._replace(number=None)
-            first = join(self._single(left, 0, slot), self._link("and", "und"))
-            second = self._noun_phrase(room - left - 1, slot, chain=False)
-            return join(first, second)._replace(number=PLURAL)
-        spare = room - 2
-        behind = 0
-        if spare > 3 or (spare > 1 and self._chance(0.45)):
-            behind = spare - self._between(0, min(2, spare - 2))
+            return join(
+                self._single(left, 0, slot),
+                self._link("and", "und"),
+                self._noun_phrase(room - left - 1, slot, chain=self._chance(0.2)),
+            )._replace(number=PLURAL)
+        longer = room > 5 or (room > 3 and self._chance(0.45))
+        behind = room - 2 - self._between(0, min(2, room - 4)) if longer else 0
         return self._single(room - behind, behind, slot)
 
     def _prepositional(
-        self, room: int, preposition: Preposition, kind: Kind, clause: bool, chain: bool = False
+        self, room: int, preposition: Preposition, clause: bool, subject: int | None = None
     ) -> Phrase:
-        """Compose a prepositional phrase of exactly ``room`` English words."""
-        slot = Slot(kind, preposition.case, clause=clause)
-        phrase = self._noun_phrase(room - length(preposition.english), slot, chain)
-        contracted = lexicon.CONTRACTIONS.get(f"{preposition.german} {phrase.german[0][0]}")
+        """Compose a prepositional phrase; with ``subject`` its noun may be a pronoun or two."""
+        english, german, case, kind = preposition
+        slot = Slot(kind, case, None, clause, "", subject or SINGULAR)
+        noun = self._noun_phrase(room - length(english), slot, subject is not None)
+        contracted = lexicon.CONTRACTIONS.get(f"{german} {noun.german[0][0]}")
         if contracted:  # "im" for "in dem"
-            opening = self._link(f"{preposition.english}_{phrase.english[0][0]}", contracted)
-            return join(opening, Phrase(phrase.english[1:], phrase.german[1:]))
-        return join(self._link(preposition.english, preposition.german), phrase)
+            opening = self._link(f"{english}_{noun.english[0][0]}", contracted)
+            return join(opening, Phrase(noun.english[1:], noun.german[1:]))
+        return join(self._link(english, german), noun)
 
-    def _place(self, room: int, clause: bool) -> Phrase:
-        """Compose a phrase of place; ``room`` is at least 2."""
-        ways = lexicon.PREPOSITIONS["place"]
-        ways = ways if room > 2 else ways[:2]  # in, near a city
+    def _place(self, name: str, room: int, clause: bool) -> Phrase:
+        """Compose a phrase of a place or of what belongs to a noun."""
+        here = f"here {name}"
+        if here in lexicon.PHRASES and (room == 1 or (room == 2 and self._chance(0.3))):
+            return self._fixed(here, room, room)
+        table = f"{name} city" if room == 2 and f"{name} city" in lexicon.PREPOSITIONS else name
+        ways = lexicon.PREPOSITIONS[table]
         way = self._pick(ways, lambda way: length(way.english) <= max(room - 2, 1))
-        return self._prepositional(room, way, "place", clause)
+        return self._prepositional(room, way, clause)
 
     def _single(self, room: int, behind: int, slot: Slot) -> Phrase:
         """Compose a noun, ``room`` - 1 words before it, ``behind`` words of attributes after it."""
-        kind, case, number, clause = slot
-        named = room == 1 and number != PLURAL  # names are singular
-        if named and kind != "place" and number is None:
-            named = kind == "person" and self._chance(0.75)
-        if named:
+        kind, case, number, clause, article, _ = slot
+        named = kind == "place" or number is not None or (kind == "person" and self._chance(0.75))
+        if room == 1 and number != PLURAL and named:  # names are singular
             name = self._pick(lexicon.NAMES["place" if kind == "place" else "person"])
             return self._link(name, name)
+        mass = kind == "thing" and number != PLURAL and article != "which " and self._chance(0.2)
         if number is None:
-            number = PLURAL if room == 1 or self._chance(0.3) else SINGULAR
-        noun = self._pick(lexicon.NOUNS[kind])
-        column = noun.gender if number == SINGULAR else 3
-        determiner, numeral, adjectives = self._opening(room - 1, number)
+            number = PLURAL if (room == 1 or self._chance(0.3)) and not mass else SINGULAR
+        gender, english, german = self._pick(lexicon.NOUNS["mass" if mass else kind])
+        column = gender if number == SINGULAR else 3
+        (article, forms, endings), numeral, adjectives = self._before_noun(
+            room - 1, number, article, mass
+        )
         phrase = join(
             numeral,
-            self._adjectives(adjectives, kind, determiner.endings[case][column]),
-            self._link(noun.english[number], noun.german[number][case]),
+            self._adjectives(adjectives, kind, endings[case][column]),
+            self._link(english[number], german[number][case]),
         )
-        if article := determiner.english:
-            if article == "a" and phrase.english[0][0][0] in "aeiouAEIOU":
-                article = "an"
-            phrase = join(self._link(article, determiner.german[case][column]), phrase)
+        if forms:
+            vowel = article == "a" and phrase.english[0][0][0] in "aeiouAEIOU"
+            phrase = join(self._link(article + "n" * vowel, forms[case][column]), phrase)
         if behind and clause and self._chance(0.6):
-            phrase = join(phrase, self._relative_clause(behind, kind, number, column))
+            phrase = join(phrase, self._relative_clause(behind, kind, column))
         elif behind:
-            phrase = join(phrase, self._attribute(behind, kind, clause))
+            phrase = join(phrase, self._place(self._pick(ATTRIBUTES[kind]), behind, clause))
         return phrase._replace(number=number)
 
-    def _attribute(self, room: int, head: Kind, clause: bool) -> Phrase:
-        """Compose a prepositional phrase that follows a noun; ``room`` is at least 2."""
-        ways = lexicon.PREPOSITIONS
-        choice = self._random()
-        if head in ("person", "animal") and choice < 0.5:
-            return self._prepositional(room, self._pick(ways["belonging"]), "thing", clause)
-        if head != "place" and choice > 0.8:
-            return self._prepositional(room, ways["origin"][0], "place", clause)
-        return self._place(room, clause)
-
-    def _opening(self, room: int, number: int) -> tuple[lexicon.Determiner, Phrase, int]:
+    def _before_noun(
+        self, room: int, number: int, article: str, mass: bool
+    ) -> tuple[Determiner, Phrase, int]:
         """Pick determiner and numeral; also return the number of words left for adjectives."""
+        tables = lexicon.DETERMINERS
+        bare = tables[f"{article}bare"][0]
+        if mass and (room == 0 or article or self._chance(0.5)):
+            return bare, NOTHING, room
         if number == SINGULAR:
-            return self._pick(lexicon.DETERMINERS["singular"]), NOTHING, room - 1
-        if room == 0 or (room < 3 and self._chance(0.15)):
-            return lexicon.NO_ARTICLE, NOTHING, room
+            return self._pick(tables["mass" if mass else f"{article}singular"]), NOTHING, room - 1
         choice = self._random()
-        if choice < 0.2:
-            return lexicon.NO_ARTICLE, self._fixed("numeral"), room - 1
-        if choice < 0.4 and room > 1:
-            return self._pick(lexicon.DETERMINERS["countable"]), self._fixed("numeral"), room - 2
-        return self._pick(lexicon.DETERMINERS["plural"]), NOTHING, room - 1
+        if room == 0 or (room < 3 and not bare[0] and choice > 0.85):
+            return bare, NOTHING, room
+        if choice < 0.2 and article in ("", "exist "):
+            return tables["bare"][0], self._fixed("numeral"), room - 1
+        if choice < 0.4 and room > 1 and not article:
+            return self._pick(tables["countable"]), self._fixed("numeral"), room - 2
+        return self._pick(tables[f"{article}plural"]), NOTHING, room - 1
 
     def _adjectives(self, words: int, kind: Kind, ending: str) -> Phrase:
         """Compose adjectives in their usual order, perhaps after an intensifier."""
@@ -505,7 +602,5 @@ class Composer:
         if words > 1 and self._chance(0.3):
             phrase = self._fixed("intensifier")
             classes = classes[:-1]  # never the last class alone: nobody is "very German"
-        for adjectives in classes:
-            adjective = self._pick(adjectives)
-            phrase = join(phrase, self._link(adjective.english, adjective.stem + ending))
-        return phrase
+        links = (self._link(one, stem + ending) for one, _, stem in map(self._pick, classes))
+        return join(phrase, *links)

@@ -1,62 +1,41 @@
 """Words of the grammar: regular forms are derived here, irregular ones are in ``lexicon.tsv``."""
 
+import re
 from collections import defaultdict
 from collections.abc import Callable
 from importlib.resources import files
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 Forms = tuple[tuple[str, ...], ...]
 """``[case][column]``; the columns are masculine, feminine, neuter and plural."""
+Determiner = tuple[str, Forms, Forms]
+"""English; German; the endings that adjectives take after it."""
 Inflected = tuple[str, str, str]
 """English verb; German one in main clauses, the finite word first, and at the end of others."""
-Kind = Literal["person", "animal", "thing", "place"]
-"""Kind of a noun; it decides which verbs, adjectives and prepositions fit."""
+Kind = str
+"""Kind of a noun: person, animal, thing or place; it decides which verbs and adjectives fit."""
 CASES = ("nominative", "accusative", "dative")
 NOMINATIVE, ACCUSATIVE, DATIVE = range(3)
-SINGULAR, PLURAL = range(2)
-
-
-class Noun(NamedTuple):
-    """A noun: ``english[number]``, ``german[number][case]``, gender 0-2 = der, die, das."""
-
-    gender: int
-    english: tuple[str, ...]
-    german: tuple[tuple[str, ...], ...]
-
-
-class Adjective(NamedTuple):
-    """An adjective; German uses the base form after "sein" and adds endings to the stem."""
-
-    english: str
-    german: str
-    stem: str
-
-
-class Determiner(NamedTuple):
-    """A word before the noun, and the endings that adjectives take after it."""
-
-    english: str
-    german: Forms
-    endings: Forms
+SINGULAR, PLURAL, SPEAKER, LISTENER = range(4)
 
 
 class Preposition(NamedTuple):
-    """A preposition and its German case."""
+    """A preposition, its German case, and the kind of noun that it takes."""
 
     english: str
     german: str
     case: int
+    kind: Kind = ""
 
 
 class Verb(NamedTuple):
-    """A verb with its infinitives, ``present[number]``, ``past[number]``, and its object's case."""
+    """A verb with its infinitives, ``forms[tense][number]``, and its object's case."""
 
     english: str
     german: str
     to: tuple[str, str]
-    present: tuple[Inflected, ...]
-    past: tuple[Inflected, ...]
+    forms: dict[str, list[Inflected]]
     case: int = ACCUSATIVE
     preposition: Preposition | None = None
 
@@ -68,80 +47,95 @@ def length(english: str) -> int:
 
 def _with_s(word: str) -> str:
     """Add the English -s of plurals and of the third person."""
-    if word.endswith(("s", "x", "ch", "sh", "go")):
-        return word + "es"
-    if word.endswith("y") and word[-2] not in "aeiou":
-        return word[:-1] + "ies"
-    return word + "s"
+    return re.sub("([^aeiou])y$", r"\1ie", re.sub("(s|x|ch|sh|go)$", r"\1e", word)) + "s"
 
 
-def _noun(english: str, german: str) -> Noun:
+def _with_ing(word: str) -> str:
+    doubled = re.fullmatch("[^aeiou]*[aeiou][bdgmnpt]|begin|forget|travel", word)
+    return (word + word[-1] if doubled else re.sub("(?<!e)e$", "", word)) + "ing"
+
+
+def _noun(english: str, german: str) -> tuple[int, list[str], Forms]:
+    """Return gender, English forms by number, German ones by number and case."""
     singular, *irregular = english.split()
     article, forms, plural = german.split()
     nominative, _, oblique = forms.partition("/")
-    oblique = oblique or nominative
     dative = plural if plural.endswith(("n", "s")) else plural + "n"
-    return Noun(
-        ("der", "die", "das").index(article),
-        (singular, *(irregular or [_with_s(singular)])),
-        ((nominative, oblique, oblique), (plural, plural, dative)),
-    )
+    cases = (nominative, *[oblique or nominative] * 2), (plural, plural, dative)
+    return ("der", "die", "das").index(article), [singular, *irregular, _with_s(singular)], cases
 
 
-def _adjective(english: str, german: str) -> Adjective:
+def _adjective(english: str, german: str) -> tuple[str, str, str]:
     base, _, stem = german.partition("/")
-    return Adjective(english, base, stem or base)
+    return english, base, stem or base
 
 
 def _preposition(english: str, german: str) -> Preposition:
-    word, case = german.split()
-    return Preposition(english, word, CASES.index(case))
+    word, case, kind = german.split()
+    return Preposition(english, word, CASES.index(case), kind)
 
 
-def _pair(english: str, german: str) -> tuple[str, str]:
-    return english, german
+def _split(english: str, german: str) -> tuple[list[str], list[str]]:
+    return english.split(), german.split()
 
 
-def _modal(english: str, german: str) -> tuple[tuple[str, str], ...]:
-    return tuple(zip(english.split(), german.split(), strict=True))
+def _row(bounds: str, names: str) -> tuple[int, int, list[str]]:
+    low, high = map(int, bounds.split())
+    return low, high, names.split()
 
 
 def _verb(english: str, german: str) -> Verb:
     base, past, *preposition = english.split()
     infinitive, third, participle, *governed = german.split()
     prefix, _, stem = infinitive.rpartition("|")
+    to = (f"to_{base}", f"{prefix}zu{stem}") if prefix else (f"to {base}", f"zu {stem}")
+    if len(preposition) > 1:  # all forms are given
+        finite = [third, participle, *governed]
+        rows = list(zip([past, *preposition], finite, finite, strict=True))
+        return Verb(base, stem, to, {"present": rows[:4], "past": rows[4:]})
     first, *others = base.split("_")
-    auxiliaries = ("ist", "sind") if participle.startswith("+") else ("hat", "haben")
+    root = third.removesuffix("t")
+    second = root + ("t" if root[-1] in "sßz" else "st")
+    here = third, stem, third if root == third else stem[:-1], second
+    have = "ist sind bin bist" if participle.startswith("+") else "hat haben habe hast"
+    present = [(f"{word}_{prefix}".rstrip("_"), prefix + word) for word in here]
     last = participle.removeprefix("+")
-    present = ("_".join([_with_s(first), *others]), third), (base, stem)
-    return Verb(
-        english=base,
-        german=prefix + stem,
-        to=(f"to_{base}", f"{prefix}zu{stem}") if prefix else (f"to {base}", f"zu {stem}"),
-        present=tuple(
-            (one, f"{word}_{prefix}".rstrip("_"), prefix + word) for one, word in present
-        ),
-        past=tuple((past, f"{word}_{last}", f"{last}_{word}") for word in auxiliaries),
-        case=CASES.index(governed[-1]) if governed else ACCUSATIVE,
-        preposition=_preposition(preposition[0], " ".join(governed)) if preposition else None,
-    )
+    perfect = [(f"{word}_{last}", f"{last}_{word}") for word in have.split()]
+    one, ing = ("_".join([word, *others]) for word in (_with_s(first), _with_ing(first)))
+    forms = {
+        "present": [
+            (word, *row) for word, row in zip((one, base, base, base), present, strict=True)
+        ],
+        "past": [(past.rstrip("*"), *row) for row in perfect],
+    }
+    if not past.endswith("*"):
+        order = f"{stem[:-2] if 'ä' in root else root}_{prefix}".rstrip("_")
+        forms["order"] = [(base, order, "")] * 4
+        are, were = ["is", "are", "am", "are"], ["was", "were", "was", "were"]
+        forms["now"] = [(f"{be}_{ing}", *row) for be, row in zip(are, present, strict=True)]
+        forms["then"] = [(f"{be}_{ing}", *row) for be, row in zip(were, perfect, strict=True)]
+    case = CASES.index(governed[-1]) if governed else ACCUSATIVE
+    way = Preposition(preposition[0], governed[0], case) if preposition else None
+    return Verb(base, prefix + stem, to, forms, case, way)
 
 
 _LINES = (files(__package__) / "lexicon.tsv").read_text(encoding="utf-8").splitlines()
 _ROWS = [line.split("\t") for line in _LINES if line and not line.startswith("#")]
 
 
-def _read(word_class: str, parse: Callable[[str, str], T]) -> dict[str, tuple[T, ...]]:
+def _read(word_class: str, parse: Callable[[str, str], T]) -> dict[str, list[T]]:
     """Return the entries of a word class by the rest of their class: "person" of "noun person"."""
     entries: dict[str, list[T]] = defaultdict(list)
     for name, english, german in _ROWS:
         first, _, rest = name.partition(" ")
-        if first == word_class:
-            entries[rest].append(parse(english, german))
-    return {rest: tuple(words) for rest, words in entries.items()}
+        for one in rest.split(",") if first == word_class else ():
+            key, _, times = one.partition("*")
+            entries[key] += [parse(english, german)] * int(times or 1)
+    return dict(entries)
 
 
 _ENDINGS: dict[str, Forms] = {
+    "none": (),
     "article": (("er", "ie", "as", "ie"), ("en", "ie", "as", "ie"), ("em", "er", "em", "en")),
     "relative": (("er", "ie", "as", "ie"), ("en", "ie", "as", "ie"), ("em", "er", "em", "enen")),
     "ein": (("", "e", "", "e"), ("en", "e", "", "e"), ("em", "er", "em", "en")),
@@ -151,50 +145,28 @@ _ENDINGS: dict[str, Forms] = {
 }
 
 
-def _forms(stem: str, endings: str) -> Forms:
-    return tuple(tuple(stem + ending for ending in row) for row in _ENDINGS[endings])
-
-
 def _determiner(english: str, german: str) -> Determiner:
     stem, own, following = german.split()
-    return Determiner(english, _forms(stem, own), _ENDINGS[following])
+    forms = tuple(tuple(stem + ending for ending in row) for row in _ENDINGS[own])
+    return english, forms, _ENDINGS[following]
 
 
 DETERMINERS = _read("determiner", _determiner)
-DETERMINERS["plural"] = DETERMINERS["countable"] + DETERMINERS["plural"]
-NO_ARTICLE = Determiner("", (("",) * 4,) * 3, _ENDINGS["strong"])
-RELATIVE = _forms("d", "relative")
-CONTRACTIONS = dict(_read("contraction", _pair)[""])
-
+CONTRACTIONS = dict(_read("contraction", lambda *pair: pair)[""])
 NOUNS = _read("noun", _noun)
 NAMES = _read("name", lambda name, _: name)
-"""Proper names of people, animals and places; they are the same in both languages."""
-_PRONOUNS = _read("pronoun", _pair)
-PRONOUNS = [(one, number) for number, name in enumerate(_PRONOUNS) for one in _PRONOUNS[name]]
-"""(English and German, number) of one-word subjects; the verb shows the number of "sie"."""
-_ADJECTIVES = _read("adjective", _adjective)
-ADJECTIVES = {
-    kind: (*(_ADJECTIVES[f"{name} {kind}"] for name in ("quality", "size", "state")), *others)
-    for kind, others in {
-        "person": (_ADJECTIVES["origin"],),
-        "animal": (_ADJECTIVES["colour"],),
-        "thing": (_ADJECTIVES["colour"], _ADJECTIVES["origin"]),
-        "place": (_ADJECTIVES["origin"],),
-    }.items()
-}
+"""Proper names of people and places; they are the same in both languages."""
+PRONOUNS = _read("pronoun", _split)
+"""English forms; German forms and number."""
+ADJECTIVES: dict[str, list[list[tuple[str, str, str]]]] = defaultdict(list)
 """Kind of noun -> classes of adjectives, in their order before the noun."""
-PHRASES = _read("phrase", _pair)
-for name in ("adverb person", "time present", "time past", "time future"):
-    PHRASES[name] = PHRASES[name.split()[0]] + PHRASES[name]
+for name, adjectives in _read("adjective", _adjective).items():
+    ADJECTIVES[name.split()[1]].append(adjectives)
+PHRASES = _read("phrase", lambda *pair: pair)
 PREPOSITIONS = _read("preposition", _preposition)
-MODALS = _read("modal", _modal)
+MODALS = _read("modal", _split)
 VERBS = _read("verb", _verb)
-VERBS["intransitive"] = VERBS["intransitive simple"] + VERBS["intransitive"]
-VERBS["prepositional"] = VERBS["prepositional thing"] + VERBS["prepositional"]
-BE = Verb(
-    english="be",
-    german="sein",
-    to=("to be", "zu sein"),
-    present=(("is", "ist", "ist"), ("are", "sind", "sind")),
-    past=(("was", "war", "war"), ("were", "waren", "waren")),
-)
+BEFORE_NOT = {"can": "ca", "will": "wo"}
+"""English words that have another form before "n't"."""
+FRAMES = _read("frame", _row)
+CLAUSES = _read("clause", _row)
