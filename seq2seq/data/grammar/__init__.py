@@ -1,9 +1,9 @@
 """An English-German grammar that writes parallel text of any size, deterministic from a seed.
 
-Tokens have spaces between them, and sentences begin without capitals: each word has one form. Each
-side determines the other, apart from rare ambiguities, so a perfect translator would reach almost
-100 BLEU. Words are drawn almost uniformly from large classes, so that the content of a sentence
-grows with its length while the state of a recurrent network does not.
+Tokens have spaces between them, and sentences begin without capitals: each word has one form. The
+English side determines the German one, so a perfect translator into German would reach 100 BLEU.
+Words are drawn almost uniformly from large classes, so that the content of a sentence grows with its
+length while the state of a recurrent network does not.
 """
 
 import random

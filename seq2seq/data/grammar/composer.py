@@ -175,7 +175,9 @@ class Composer:
     # Sentences and clauses
 
     def line(self, room: int) -> Phrase:
-        """Compose a sentence; now and then it has no full stop, or another one follows."""
+        """Compose a sentence; now and then a greeting precedes, or another sentence follows."""
+        if room >= 6 and self._chance(0.02):
+            return join(self._fixed("greeting"), self.line(room - 2))
         if room >= 9 and self._chance(0.08):
             left = self._between(4, room - 4)
             return join(self._sentence(left), self._sentence(room - left))
@@ -326,8 +328,9 @@ class Composer:
         be = be and self._chance(0.2) and kind in SUBJECTS
         least = 2 if kind == "exist" else int(be)
         helped = tense.words == 1 or (least > 0 and not tense.modal)
-        denied = room > 3 and kind != "exist" and tense is not INFINITIVE and self._chance(0.16)
         modal = tense.modal[0][0] if tense.modal else ""
+        denied = room > 3 and kind != "exist" and tense is not INFINITIVE and modal != "must"
+        denied = denied and self._chance(0.16)
         am = number == SPEAKER and helped and not modal
         short = denied and (modal == "can" or (self._chance(0.4) and modal != "may" and not am))
         room -= (not helped and (denied or asks)) + (denied and not short)
@@ -427,7 +430,7 @@ class Composer:
         kind = setting.kind if name == "nom" else own or kind
         rank, case = CASES[name]
         slot = Slot(kind, case, number, setting.clause, article, setting.number)
-        noun = self._noun_phrase(room, slot, chain=not article and number is None)
+        noun = self._noun_phrase(room, slot, 0.12 * (not article and number is None))
         return 0 if noun.light else rank, noun
 
     def _state(self, room: int, kind: Kind) -> Phrase:
@@ -503,22 +506,23 @@ class Composer:
         place = kind == "thing" and self._chance(0.25)
         return self._noun_phrase(room, Slot("place" if place else kind, NOMINATIVE))
 
-    def _noun_phrase(self, room: int, slot: Slot, chain: bool = True) -> Phrase:
-        """Compose a noun phrase of ``room`` words, perhaps a pronoun or, with ``chain``, "and"."""
+    def _noun_phrase(self, room: int, slot: Slot, listed: float = 0.12) -> Phrase:
+        """Compose a noun phrase of ``room`` words, with probability ``listed`` several nouns."""
         pronouns = lexicon.PRONOUNS.get(f"{slot.kind} object")
-        if chain and room == 1 and pronouns and slot.case != NOMINATIVE and self._chance(0.4):
+        if listed and room == 1 and pronouns and slot.case != NOMINATIVE and self._chance(0.4):
             english, german = self._pick(
                 pronouns, lambda one: one[1][3] < "2" or int(one[1][3]) != slot.subject
             )
             phrase = self._link(english[1], german[slot.case])
             return phrase._replace(number=int(german[3]), light=True)
         # The first of two has no attributes after it: they always belong to the last noun.
-        if chain and room >= 3 and self._chance(0.12):
+        if room >= 3 and self._chance(listed):
             left = self._between(1, min(room - 2, 4))
+            more = room - left > 3 and self._chance(0.25)
             return join(
                 self._single(left, 0, slot),
-                self._link("and", "und"),
-                self._noun_phrase(room - left - 1, slot, chain=self._chance(0.2)),
+                self._link(",", ",") if more else self._link("and", "und"),
+                self._noun_phrase(room - left - 1, slot, float(more)),
             )._replace(number=PLURAL)
         longer = room > 5 or (room > 3 and self._chance(0.45))
         behind = room - 2 - self._between(0, min(2, room - 4)) if longer else 0
@@ -530,7 +534,7 @@ class Composer:
         """Compose a prepositional phrase; with ``subject`` its noun may be a pronoun or two."""
         english, german, case, kind = preposition
         slot = Slot(kind, case, None, clause, "", subject or SINGULAR)
-        noun = self._noun_phrase(room - length(english), slot, subject is not None)
+        noun = self._noun_phrase(room - length(english), slot, 0.12 * (subject is not None))
         contracted = lexicon.CONTRACTIONS.get(f"{german} {noun.german[0][0]}")
         if contracted:  # "im" for "in dem"
             opening = self._link(f"{english}_{noun.english[0][0]}", contracted)
@@ -570,7 +574,7 @@ class Composer:
         if forms:
             vowel = article == "a" and phrase.english[0][0][0] in "aeiouAEIOU"
             phrase = join(self._link(article + "n" * vowel, forms[case][column]), phrase)
-        if behind and clause and self._chance(0.6):
+        if behind and clause and self._chance(0.45):
             phrase = join(phrase, self._relative_clause(behind, kind, column))
         elif behind:
             phrase = join(phrase, self._place(self._pick(ATTRIBUTES[kind]), behind, clause))

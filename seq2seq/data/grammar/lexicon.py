@@ -114,6 +114,8 @@ def _verb(english: str, german: str) -> Verb:
         are, were = ["is", "are", "am", "are"], ["was", "were", "was", "were"]
         forms["now"] = [(f"{be}_{ing}", *row) for be, row in zip(are, present, strict=True)]
         forms["then"] = [(f"{be}_{ing}", *row) for be, row in zip(were, perfect, strict=True)]
+    if past == "-":
+        forms = {name: rows for name, rows in forms.items() if name != "past"}
     case = CASES.index(governed[-1]) if governed else ACCUSATIVE
     way = Preposition(preposition[0], governed[0], case) if preposition else None
     return Verb(base, prefix + stem, to, forms, case, way)
