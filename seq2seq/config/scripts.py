@@ -145,11 +145,6 @@ class TranslateConfig(TranslatorSettings):
     the next one is read."""
 
 
-def _listed(value: Any) -> Any:
-    """Make one path a list."""
-    return [value] if isinstance(value, str) else value
-
-
 @settings
 class EvaluateConfig(TranslatorSettings):
     """Settings of ``evaluate``: score translations that a checkpoint makes, or that a file holds.
@@ -179,7 +174,9 @@ class EvaluateConfig(TranslatorSettings):
     """Folder of the corpus files, if they have moved since training."""
     source: Place | None = None
     """Your own source text, instead of the corpus's test sets; needs ``reference``."""
-    reference: Annotated[list[Place] | None, BeforeValidator(_listed)] = None
+    reference: Annotated[
+        list[Place] | None, BeforeValidator(lambda one: [one] if isinstance(one, str) else one)
+    ] = None
     """File of reference translations of ``source``, line by line; [a,b] for several references."""
     maps: list[Count] = field(default_factory=list)
     """Numbers (from 1) of the lines whose attention maps ``compare`` draws; if [], ``compare``

@@ -21,13 +21,11 @@ from seq2seq.evaluation.folder import EXTERNAL, Evaluation
 from seq2seq.evaluation.scores import signatures, source_lengths
 from seq2seq.evaluation.significance import (
     DifferenceInDifferences,
-    Interval,
     PairedComparison,
     Pool,
     Samples,
     compare_paired,
     difference_in_differences,
-    half_length,
 )
 from seq2seq.evaluation.translations import (
     ENDS,
@@ -55,9 +53,6 @@ class System:
     """Scores of the buckets of source length, then of all sentences."""
     samples: dict[str, Samples] = field(compare=False, repr=False)
     """BLEU of each pool that has sentences, and of its resamples."""
-    half_length: Interval | None
-    """Source length at which BLEU is half that of the shortest bucket with enough sentences; None
-    if there are fewer than two such buckets."""
 
     @property
     def seeds(self) -> list[int | None]:
@@ -166,9 +161,8 @@ def compare_systems(
     if baseline is None and len(planned) == 1:
         (baseline,) = planned
     names, against = arrange(list(groups), baseline, baselines or {})
-    words = source_lengths(evaluations[0].texts.sources, config.unit)
-    pools = length_pools(words, config)
-    systems = {name: _score_system(name, groups[name], pools, words) for name in names}
+    pools = length_pools(source_lengths(evaluations[0].texts.sources, config.unit), config)
+    systems = {name: _score_system(name, groups[name], pools) for name in names}
     for key in ("corpus", "test_set", "search"):
         values = {getattr(evaluation.record, key) for evaluation in models}
         shared[key] = values.pop() if len(values) == 1 else None
@@ -281,19 +275,11 @@ def _by_number(name: str) -> list[str | int]:
     return [int(part) if place % 2 else part for place, part in enumerate(parts)]
 
 
-def _score_system(
-    name: str, group: list[Evaluation], pools: Mapping[str, Pool], words: Int[np.ndarray, "N"]
-) -> System:
+def _score_system(name: str, group: list[Evaluation], pools: Mapping[str, Pool]) -> System:
     counts = np.stack([evaluation.counts.bleu for evaluation in group])
     samples = bleu_samples(counts, pools)
     rows = score_rows([(one.texts, one.counts) for one in group], pools, samples)
-    enough = [row.words for row in rows[:-1] if not row.few]
-    half = None
-    if len(enough) > 1 and pools.keys() >= {*ENDS}:  # the buckets are lengths
-        means = [float(words[pools[label].members].mean()) for label in enough]
-        scores = np.stack([samples[label] for label in enough])
-        half = Interval.of(half_length(means, scores, scores[0]))
-    return System(name, group, rows, samples, half)
+    return System(name, group, rows, samples)
 
 
 def _gap(

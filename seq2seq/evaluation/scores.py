@@ -19,6 +19,9 @@ from sacrebleu.metrics.helpers import extract_all_char_ngrams
 
 from seq2seq.errors import UserError
 
+TINY = 20
+"""Sentences of a bucket below which it joins its neighbour."""
+
 
 def _bleu(tokenize: str | None, **options: Any) -> BLEU:
     """sacreBLEU's BLEU; ``tokenize=None`` is 13a. UserError if the tokenizer does not load."""
@@ -179,7 +182,14 @@ def bucket_members(
 ) -> dict[str, Bool[np.ndarray, "N"]]:
     """Mask of the sentences of each bucket, by label: [10, 20] makes 1-10, 11-20 and 21+.
 
-    Empty sources are in the first."""
-    closed = [f"{before + 1}-{end}" for before, end in pairwise([0, *edges])]
-    number = np.searchsorted(edges, lengths, side="left")
-    return {label: number == i for i, label in enumerate([*closed, f"{edges[-1] + 1}+"])}
+    A bucket of fewer than ``TINY`` sentences joins the next one; the last, the one before it."""
+    ends, lengths = [0], lengths.clip(1)  # empty sources are in the first
+    for edge in edges:
+        if not 0 < ((lengths > ends[-1]) & (lengths <= edge)).sum() < TINY:
+            ends.append(edge)
+    while len(ends) > 1 and 0 < (lengths > ends[-1]).sum() < TINY:
+        ends.pop()
+    labels = [f"{before + 1}-{end}" for before, end in pairwise(ends)] + [f"{ends[-1] + 1}+"]
+    bounds = pairwise([*ends, np.inf])
+    masks = [(lengths > before) & (lengths <= end) for before, end in bounds]
+    return dict(zip(labels, masks, strict=True))

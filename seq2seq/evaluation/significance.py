@@ -4,7 +4,7 @@ A statistic is a function of columns summed over the sentences of a pool, such a
 BLEU. For a system with K seeds, the columns are stacked to [K N C], and its value is the mean.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -80,7 +80,7 @@ def _by_sentence(columns: Num[np.ndarray, "K N C"]) -> Float[np.ndarray, "N K*C"
 
 @dataclass(frozen=True)
 class Interval:
-    """A score, a difference of scores or a half-length, with its interval."""
+    """A score or a difference of scores, with its interval."""
 
     value: float
     low: float
@@ -90,7 +90,7 @@ class Interval:
     def of(cls, samples: Samples) -> "Interval":
         """Build the percentile interval of the resamples, at ``EvaluationConfig.confidence``."""
         tail = (1 - EvaluationConfig.confidence) / 2
-        # Ends are samples, not means of two samples, because a half-length may be infinite.
+        # Ends are samples, not means of two samples.
         low, high = np.quantile(samples[1:], [tail, 1 - tail], method="nearest")
         return cls(float(samples[0]), float(low), float(high))
 
@@ -194,23 +194,3 @@ def difference_in_differences(
         short_sentences=short[0].sentences,
         by_seed=by_seed,
     )
-
-
-def half_length(
-    lengths: Sequence[float], scores: Float[np.ndarray, "B R"], whole: Float[np.ndarray, "*N R"]
-) -> Samples:
-    """Source length at which a score is half of ``whole``, linear between two buckets.
-
-    ``lengths`` are the mean lengths of buckets, from short to long. The half-length is infinite if
-    the ratio never falls below half, and 0 if it begins below half.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shares = np.nan_to_num(scores / whole)
-    found = np.full(scores.shape[1], np.inf)
-    for sample, values in enumerate(shares.T):
-        below = values < 0.5
-        if below.any():
-            end = below.argmax()
-            ends = [end, end - 1]
-            found[sample] = np.interp(0.5, values[ends], np.take(lengths, ends)) if end else 0.0
-    return found

@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -45,7 +44,6 @@ def compare(config: CompareConfig) -> Comparison:
         tables.bleu_table(comparison),
         tables.growth_table(comparison),
         *tables.gap_tables(comparison),
-        tables.half_length_table(comparison),
         *tables.segment_tables(comparison),
         *tables.detail_tables(comparison),
         training_table(runs),
@@ -123,7 +121,7 @@ def _markdown(comparison: Comparison, found: Sequence[tables.Table], remarks: Se
 
 
 def _numbers(comparison: Comparison) -> dict[str, Any]:
-    """Scores, gaps and settings of a comparison, as JSON, which has no infinity."""
+    """Scores, gaps and settings of a comparison, as JSON."""
     return {
         "corpus": comparison.corpus,
         "test_set": comparison.test_set,
@@ -135,11 +133,6 @@ def _numbers(comparison: Comparison) -> dict[str, Any]:
                 "seeds": system.seeds,
                 "evaluations": [str(evaluation.directory) for evaluation in system.evaluations],
                 "rows": [row.as_json() for row in system.rows],
-                "half_length": system.half_length
-                and {
-                    end: value if math.isfinite(value) else None
-                    for end, value in asdict(system.half_length).items()
-                },
             }
             for system in comparison.systems
         ],

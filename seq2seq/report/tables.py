@@ -29,7 +29,7 @@ LATEX = str.maketrans(
     {sign: f"\\{sign}" for sign in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n": " "}
-    | {DAGGER: r"\dag{}", "≤": r"$\le$", "∞": r"$\infty$", "–": "--"}
+    | {DAGGER: r"\dag{}", "≤": r"$\le$", "–": "--"}
 )
 """Character -> its form in LaTeX, for characters that LaTeX would not print unchanged."""
 
@@ -213,13 +213,6 @@ def growth_table(comparison: Comparison) -> Table:
     return Table("Does the gap grow with source length?", header, rows)
 
 
-def half_length_table(comparison: Comparison) -> Table:
-    """Table of the half-length of each system that has one."""
-    header = ["system", f"half-length in {comparison.settings.unit}, BLEU"]
-    rows = [[s.name, interval_text(s.half_length)] for s in comparison.systems if s.half_length]
-    return Table("How far does it reach?", header, rows)
-
-
 def gap_cells(paired: PairedComparison | None, trials: int, digits: int = 1) -> list[str]:
     """Format a gap with its interval, and the p-values of both tests."""
     if paired is None:
@@ -245,8 +238,7 @@ def notes(comparison: Comparison) -> list[str]:
         f"Brackets: {settings.confidence:.0%} bootstrap intervals over sentences, and over "
         f"seeds where there are several ({settings.bootstrap:,} resamples). Parentheses: lowest "
         "and highest seed. Of the two p-values read that of randomisation, which holds for few "
-        "sentences, too; neither is corrected for the number of rows. Half-length: source length "
-        "at which BLEU is half that on the shortest sources; ∞: above the longest. "
+        "sentences, too; neither is corrected for the number of rows. "
         f"{DAGGER}: fewer than {FEW} sentences, too few to conclude from."
     ]
     if once := [s.name for s in systems if len(s.seeds) == 1 and s.seeds != [None]]:
@@ -332,10 +324,8 @@ def with_interval(interval: Interval, digits: int = 1) -> str:
 
 
 def interval_text(interval: Interval, digits: int = 1) -> str:
-    """Format a score: ``27.1 [26.2, 28.0]``; ∞ is a length beyond the longest bucket."""
-    numbers = (interval.value, interval.low, interval.high)
-    value, low, high = ("∞" if math.isinf(v) else f"{v:.{digits}f}" for v in numbers)
-    return f"{value} [{low}, {high}]"
+    """Format a score: ``27.1 [26.2, 28.0]``."""
+    return f"{interval.value:.{digits}f} [{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
 
 
 def p_text(p: float, trials: int) -> str:

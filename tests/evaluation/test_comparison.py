@@ -89,7 +89,8 @@ def test_given_text_does_not_change_the_names_of_systems(evaluations):
 
 def test_evaluations_are_compared_as_they_were_scored(tmp_path):
     """Models decide for given text; a setting decides for all."""
-    texts = Translations(["汉" * 45, "汉"], ["你好。", "a"], ["你好。", "b"], [])
+    sides = ["汉" * 45, "汉"], ["你好。", "a"], ["你好。", "b"]
+    texts = Translations(*(side * 20 for side in sides), [])
     scored = SETTINGS.for_languages("zh", "zh")
     ours = evaluated(tmp_path / "ours", texts, "ours", settings=scored)
     other = evaluated(tmp_path / "given", texts, "given", **GIVEN)

@@ -1,6 +1,7 @@
 """Scores by length, intervals and p-values, against sacreBLEU's own and slow loops."""
 
 import math
+import re
 from statistics import fmean
 
 import numpy as np
@@ -12,14 +13,13 @@ from hypothesis import strategies as st
 from sacrebleu.significance import PairedTest
 
 from seq2seq.config import EvaluationConfig
-from seq2seq.evaluation.scores import bleu, bleu_counts, source_lengths
+from seq2seq.evaluation.scores import TINY, bleu, bleu_counts, bucket_members, source_lengths
 from seq2seq.evaluation.significance import (
     Interval,
     PairedComparison,
     Pool,
     compare_paired,
     difference_in_differences,
-    half_length,
 )
 from seq2seq.evaluation.translations import (
     ENDS,
@@ -94,7 +94,9 @@ def test_scores_are_sacrebleus_for_the_sentences_of_each_bucket(seeds, tokenize)
     config = EvaluationConfig(length_buckets=[10, 20], tokenize=tokenize)
     counted = [(texts, Counts.of(texts, config)) for texts in seeds]
     lengths = source_lengths(seeds[0].sources)
-    rows = score_rows(counted, length_pools(lengths, config))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("seq2seq.evaluation.scores.TINY", 1)
+        rows = score_rows(counted, length_pools(lengths, config))
     assert [row.words for row in rows] == [*BUCKETS]
     for row in rows:
         lines = [i for i, length in enumerate(lengths) if length in BUCKETS[row.words]]
@@ -121,7 +123,19 @@ def test_lengths_are_in_words_or_in_characters_without_spaces():
     assert [ScoreRow("1-10", count).few for count in (99, 100)] == [True, False]
 
 
-def test_lines_to_look_at_are_of_every_length_that_is_there():
+@given(st.lists(st.integers(0, 80), min_size=1, max_size=150))
+def test_each_sentence_is_in_one_bucket_and_no_bucket_has_few(lengths):
+    members = bucket_members(np.array(lengths), [10, 20, 40])
+    assert (np.sum([*members.values()], axis=0) == 1).all()
+    sizes = {int(mask.sum()) for mask in members.values()} - {0}
+    assert len(members) == 1 or min(sizes) >= TINY
+    for label, mask in members.items():
+        low, high = re.fullmatch(r"(\d+)(?:-(\d+)|\+)", label).groups(default=80)
+        assert all(int(low) <= max(length, 1) <= int(high) for length in np.array(lengths)[mask])
+
+
+def test_lines_to_look_at_are_of_every_length_that_is_there(monkeypatch):
+    monkeypatch.setattr("seq2seq.evaluation.scores.TINY", 1)
     lengths = [0, 1, 3, 30, 4, 5, 30, 6, 7, 8]
     sources, config = ["w " * length for length in lengths], EvaluationConfig(length_buckets=[10])
     chosen = lines_by_length(sources, config, 3)
@@ -226,18 +240,3 @@ def test_what_is_randomised_is_the_gap_between_means_over_seeds(qualities, other
     assert observed == pytest.approx(abs(found.gap.value))
     extreme = sum(distance(swap) >= observed - 1e-9 for swap in swaps)
     assert found.p_randomization == pytest.approx((extreme + 1) / 301)
-
-
-def test_the_half_length_is_that_of_each_resample():
-    """By a slow search for the half between two buckets."""
-    random, lengths = np.random.default_rng(1), [5.0, 15.0, 35.0]
-    scores = np.stack([random.uniform(*of, size=151) for of in ((30, 50), (15, 35), (5, 25))])
-    grid, halves = np.linspace(5, 35, 30_001), []
-    for values in scores.T:
-        lower = np.interp(grid, lengths, values) < values[0] / 2
-        halves.append(grid[lower.argmax()] if lower.any() else np.inf)
-    found = half_length(lengths, scores, scores[0])
-    np.testing.assert_allclose(found, halves, atol=2e-3)
-    assert Interval.of(found).high == max(halves) == np.inf
-    zero = np.array([[0.0], [3.0], [1.0]])
-    assert half_length(lengths, zero, zero[0]) == 0

@@ -2,8 +2,8 @@
 
 Tokens have spaces between them, and sentences begin without capitals: each word has one form. The
 English side determines the German one, so a perfect translator into German would reach 100 BLEU.
-Words are drawn almost uniformly from large classes, so that the content of a sentence grows with its
-length while the state of a recurrent network does not.
+Words are drawn almost uniformly from large classes, so that the content of a sentence grows with
+its length while the state of a recurrent network does not.
 """
 
 import random

@@ -69,7 +69,7 @@ class Tense(NamedTuple):
 
 PRESENT, PAST = Tense("present", "time present"), Tense("past", "time past")
 PROGRESSIVE = Tense("now", "time present", 1), Tense("then", "time past", 1)
-ORDER, INFINITIVE = Tense("order", "time future"), Tense("", "", 1)
+ORDER, INFINITIVE, BARE = Tense("order", "time future"), Tense("", "", 1), Tense("", "")
 FUTURE, *MODAL = (
     Tense("", "time future", length(modal[0][0]), modal)
     for modal in (*lexicon.MODALS["future"], *lexicon.MODALS[""])
@@ -195,7 +195,7 @@ class Composer:
 
     def _clauses(self, room: int) -> Phrase:
         """Compose main clauses, one or more, without full stop; ``room`` is at least 2."""
-        if room < 6 or self._random() * 30 >= max(room - 8, 2):
+        if room < 6 or self._random() * 16 >= max(room - 8, 1):
             return self._clause("main", room)
         coordinator = self._fixed("coordinator")
         rest = room - len(coordinator.english)
@@ -320,8 +320,9 @@ class Composer:
         # German order after the finite verb or subject: pronouns, time, adverb, dative, accusative,
         # "nicht", prepositional phrase or state, rest of the verb, clauses.
         kind, number, tense, timed, simple, extended, asks, _ = setting
-        double = room > 4 and tense in (PRESENT, PAST, ORDER) and kind != "exist" and not asks
-        if double and extended and self._chance(0.08):
+        double = tense in (PRESENT, PAST, ORDER) or tense.modal is not None
+        double = double and room > 4 + tense.words and kind != "exist" and not asks
+        if double and extended and self._chance(0.1):
             return self._two_predicates(room, setting)
         room -= tense.words
         be = tense.name in ("", *BE.forms) and room > 1 + (asks and tense.words > 1)
@@ -329,8 +330,8 @@ class Composer:
         least = 2 if kind == "exist" else int(be)
         helped = tense.words == 1 or (least > 0 and not tense.modal)
         modal = tense.modal[0][0] if tense.modal else ""
-        denied = room > 3 and kind != "exist" and tense is not INFINITIVE and modal != "must"
-        denied = denied and self._chance(0.16)
+        deniable = tense not in (INFINITIVE, BARE) and kind != "exist" and modal != "must"
+        denied = deniable and room > 3 and self._chance(0.16)
         am = number == SPEAKER and helped and not modal
         short = denied and (modal == "can" or (self._chance(0.4) and modal != "may" and not am))
         room -= (not helped and (denied or asks)) + (denied and not short)
@@ -367,13 +368,16 @@ class Composer:
 
     def _two_predicates(self, room: int, setting: Setting) -> Predicate:
         """Join two predicates by "and"; the first has no clauses."""
-        left = self._between(1, min(room - 3, 7))
+        modal, words = setting.tense.modal, setting.tense.words
+        left = words + self._between(1, min(room - 3 - words, 7))
         first = setting._replace(simple=True, clause=False)
+        setting = setting._replace(tense=BARE if modal else setting.tense)
         lead, one, finite, middle, rest, end, _ = self._predicate(left, first)
         also, two, verb, inside, last, close, after = self._predicate(room - left - 1, setting)
         link, und = self._link("and", "und")[:2]
-        one, end = one + link + also + two, end + und + inside + close
-        return lead, one, finite, middle, rest + und + verb + inside + last, end, after
+        rest = rest + und + verb + inside + last
+        end = rest + finite if modal else end + und + inside + close
+        return lead, one + link + also + two, finite, middle, rest, end, after
 
     def _complement(
         self, room: int, name: str, setting: Setting
@@ -462,9 +466,10 @@ class Composer:
     ) -> tuple[Tokens, Tokens, Tokens, Tokens, Tokens]:
         """Inflect the verb for its tense; ``no`` links "not", which is "n't" in ``short``."""
         number, tense = setting.number, setting.tense
-        if tense is INFINITIVE:
-            to = self._groups(*verb.to)
-            return [], to.english[:1] + adverb + to.english[1:], [], [], to.german
+        if tense in (INFINITIVE, BARE):
+            to = self._groups(*(verb.to if tense.words else (verb.english, verb.german)))
+            start, rest = to.english[: tense.words], to.english[tense.words :]
+            return [], start + adverb + rest, [], to.german, to.german
         helped = tense.words == 1 or (verb.english == "be" and not tense.modal)
         shared = no if short and helped else 0  # "can't" is "kann" and "nicht"
         base, rest = self._link(verb.english, verb.german, link=0 if tense.modal else shared)[:2]
