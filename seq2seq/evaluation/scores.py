@@ -190,6 +190,5 @@ def bucket_members(
     while len(ends) > 1 and 0 < (lengths > ends[-1]).sum() < TINY:
         ends.pop()
     labels = [f"{before + 1}-{end}" for before, end in pairwise(ends)] + [f"{ends[-1] + 1}+"]
-    bounds = pairwise([*ends, np.inf])
-    masks = [(lengths > before) & (lengths <= end) for before, end in bounds]
+    masks = [(lengths > low) & (lengths <= high) for low, high in pairwise([*ends, np.inf])]
     return dict(zip(labels, masks, strict=True))

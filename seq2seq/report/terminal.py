@@ -39,8 +39,11 @@ def summary(compared: Mapping[str, Comparison]) -> str:
     if DAGGER in table:
         lines.append(f"{DAGGER} fewer than {FEW} sentences: too few to conclude from\n")
     lines += [*textwrap.wrap(conclusion(main), WIDTH), ""]
-    rest = {Path(path).name: one for path, one in compared.items() if one is not main}
-    lines += [f"{name}: {conclusion(one)}" for name, one in rest.items()]
+    lines += [
+        f"{Path(path).name}: {conclusion(other)}"
+        for path, other in compared.items()
+        if other is not main
+    ]
     return "\n".join([*lines, f"Look closer: {folder}/page.html", *_translate_command(main)])
 
 

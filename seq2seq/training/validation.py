@@ -88,7 +88,10 @@ class Validator:
         loss = sum(likelihoods) / int((self.data.valid.target_lengths + 1).sum())
         if not self.sources:
             return Validation(loss, perplexity(loss), None, {})
-        hypotheses = self.group.map(self._translations, self.sources)
+        hypotheses = self.group.map(
+            lambda some: [one.text for one in self.translator.translate([*some], beam=1)],
+            self.sources,
+        )
         self.examples = [
             f"{name:<10}  {texts[place]}"[:78]
             for place in self.shown
@@ -107,6 +110,3 @@ class Validator:
         with mixed_precision(self.device, self.precision):
             losses = [batch_loss(self.model, batch, smoothing=0.0) for batch in collated]
         return [float(one.negative_log_likelihood) for one in losses]  # waits for the GPU only here
-
-    def _translations(self, sources: Sequence[str]) -> list[str]:
-        return [found.text for found in self.translator.translate(list(sources), beam=1)]

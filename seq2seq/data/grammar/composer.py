@@ -320,9 +320,8 @@ class Composer:
         # German order after the finite verb or subject: pronouns, time, adverb, dative, accusative,
         # "nicht", prepositional phrase or state, rest of the verb, clauses.
         kind, number, tense, timed, simple, extended, asks, _ = setting
-        double = tense in (PRESENT, PAST, ORDER) or tense.modal is not None
-        double = double and room > 4 + tense.words and kind != "exist" and not asks
-        if double and extended and self._chance(0.1):
+        double = (tense in (PRESENT, PAST, ORDER) or tense.modal) and not asks and extended
+        if double and room > 4 + tense.words and kind != "exist" and self._chance(0.1):
             return self._two_predicates(room, setting)
         room -= tense.words
         be = tense.name in ("", *BE.forms) and room > 1 + (asks and tense.words > 1)
@@ -330,8 +329,8 @@ class Composer:
         least = 2 if kind == "exist" else int(be)
         helped = tense.words == 1 or (least > 0 and not tense.modal)
         modal = tense.modal[0][0] if tense.modal else ""
-        deniable = tense not in (INFINITIVE, BARE) and kind != "exist" and modal != "must"
-        denied = deniable and room > 3 and self._chance(0.16)
+        affirmed = tense in (INFINITIVE, BARE) or kind == "exist" or modal == "must" or room < 4
+        denied = not affirmed and self._chance(0.16)
         am = number == SPEAKER and helped and not modal
         short = denied and (modal == "can" or (self._chance(0.4) and modal != "may" and not am))
         room -= (not helped and (denied or asks)) + (denied and not short)
@@ -467,9 +466,9 @@ class Composer:
         """Inflect the verb for its tense; ``no`` links "not", which is "n't" in ``short``."""
         number, tense = setting.number, setting.tense
         if tense in (INFINITIVE, BARE):
-            to = self._groups(*(verb.to if tense.words else (verb.english, verb.german)))
-            start, rest = to.english[: tense.words], to.english[tense.words :]
-            return [], start + adverb + rest, [], to.german, to.german
+            to = self._groups(*(verb.to if tense.words else verb[:2]))
+            english = to.english[: tense.words] + adverb + to.english[tense.words :]
+            return [], english, [], to.german, to.german
         helped = tense.words == 1 or (verb.english == "be" and not tense.modal)
         shared = no if short and helped else 0  # "can't" is "kann" and "nicht"
         base, rest = self._link(verb.english, verb.german, link=0 if tense.modal else shared)[:2]
