@@ -269,7 +269,7 @@ class Composer:
         if name == "place":
             return self._place(name, self._between(2, 2 + min(spare, 3)), clause=False)
         if name == "adverbial":
-            clause = self._clause(name, self._between(4, 4 + min(spare, 11)), tense)
+            clause = self._clause(name, self._between(4, 4 + min(spare, 11)), tense, True)
             return join(clause, self._link(",", ",") if self._chance(0.75) else COMMA)
         past = " past" * (name == "conjunction" and tense.times == "time past")  # "als", not "wenn"
         return self._fixed(tense.times if name == "time" else name + past, 1 + spare)
@@ -294,7 +294,7 @@ class Composer:
             before = self._link(*verb.preposition[:2])
             english = "whom" if kind == "person" else "which"
         else:  # without a pronoun: "the man I see"
-            english = "" if self._chance(0.2) else self._pick(names)[1]
+            english = "" if self._chance(0.1) else self._pick(names)[1]
         forms = lexicon.DETERMINERS["relative"][0][1][verb.case if verb else NOMINATIVE]
         opening = join(before, self._link(english, forms[column]))
         room -= len(opening.english)
@@ -320,7 +320,7 @@ class Composer:
         # German order after the finite verb or subject: pronouns, time, adverb, dative, accusative,
         # "nicht", prepositional phrase or state, rest of the verb, clauses.
         kind, number, tense, timed, simple, extended, asks, _ = setting
-        double = (tense in (PRESENT, PAST, ORDER) or tense.modal) and not asks and extended
+        double = (tense in (PRESENT, PAST, ORDER) or tense.modal) and not (asks or simple)
         if double and room > 4 + tense.words and kind != "exist" and self._chance(0.1):
             return self._two_predicates(room, setting)
         room -= tense.words
@@ -339,7 +339,7 @@ class Composer:
             size = self._between(4, min(room - 1 - least, 16))
             comma = self._link(",", ",") if size > 4 and self._chance(0.15) else COMMA
             name = "purpose" if kind == "person" and self._chance(0.2) else "adverbial"
-            clause = join(comma, self._clause(name, size - len(comma.english), tense), COMMA)
+            clause = join(comma, self._clause(name, size - len(comma.english), tense, True), COMMA)
             room -= size
         if room > 1 + least and not denied and self._chance(0.2):
             adverb = self._fixed("adverb person" if kind in ("person", "animal") else "adverb")
@@ -578,7 +578,7 @@ class Composer:
         if forms:
             vowel = article == "a" and phrase.english[0][0][0] in "aeiouAEIOU"
             phrase = join(self._link(article + "n" * vowel, forms[case][column]), phrase)
-        if behind and clause and self._chance(0.45):
+        if behind and clause and self._chance(0.55):
             phrase = join(phrase, self._relative_clause(behind, kind, column))
         elif behind:
             phrase = join(phrase, self._place(self._pick(ATTRIBUTES[kind]), behind, clause))
