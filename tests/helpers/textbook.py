@@ -56,7 +56,7 @@ DICTIONARY = {
     "called": {"hat", "haben", "habe", "hast", "angerufen"},
     "gives": {"gibt", "zurück", "zurückgibt"},
     "houses": {"Häuser", "Häusern"},
-    "old": {"alt", "alte", "alten", "alter", "altes", "altem"},
+    "old": {"so", "wie", "alt", "alte", "alten", "alter", "altes", "altem"},
 }
 GOVERNED = {
     **dict.fromkeys(listed("with near from of opposite behind beside without"), "preposition"),
