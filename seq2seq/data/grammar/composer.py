@@ -197,7 +197,7 @@ class Composer:
         """Compose main clauses, one or more, without full stop; ``room`` is at least 2."""
         if room < 6 or self._random() * 16 >= max(room - 8, 1):
             return self._clause("main", room)
-        coordinator = self._fixed("coordinator")
+        coordinator = self._fixed("coordinator" if room < 30 else "coordinator long")
         rest = room - len(coordinator.english)
         left = self._between(2, rest - 2)
         inverted = coordinator.german[-1][0] == "deshalb"
