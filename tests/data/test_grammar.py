@@ -70,7 +70,7 @@ def test_links_connect_translations_of_many_words(links):
     for source, i, target, j in links:
         german[source[i]].add(target[j])
     assert all(german[english] and german[english] <= DICTIONARY[english] for english in DICTIONARY)
-    assert 650 < len(german) < len(set.union(*german.values())) < 1_300
+    assert 650 < len(german) < len(set.union(*german.values())) < 1_500
 
 
 def test_determiners_and_adjectives_agree_with_the_noun_and_what_governs_it(links):
@@ -128,13 +128,14 @@ def test_relative_pronouns_have_the_gender_of_the_noun_and_every_case(links):
     assert {gender: found[gender] for gender in textbook.RELATIVE_FORMS} == textbook.RELATIVE_FORMS
 
 
-def test_the_finite_verb_ends_a_subordinate_clause_and_else_comes_second(pairs):
+def test_the_finite_verb_ends_a_subordinate_clause_and_else_comes_second():
+    pairs = draw(3, 5_000, 3, 25)
     german = "\n".join(pair.target for pair in pairs if "," not in pair.source)  # no lists
     openers, pronouns = "|".join(textbook.CONJUNCTIONS), "|".join(textbook.RELATIVE_PRONOUNS)
     begun = rf", (?:{openers}) [^,;.?!\n]*?"
     interrupted = rf" , (?:\S+ )?(?:{pronouns}) "
     last = re.findall(rf"{begun}(\S+)(?= [,;.?!])(?!{interrupted})", german, re.MULTILINE)
-    assert len(last) > 200
+    assert len(last) > 500
     assert {*last} <= VERB_FINAL
     adverbs = "|".join(textbook.ADVERBS)
     second = re.findall(rf"^(?:{adverbs}|wo|wann|warum) (\S+)", german, re.MULTILINE)
