@@ -237,7 +237,7 @@ class Composer:
             room -= tense.words + length(verb.english) + does
             size = room - min(room - 1, self._pick((0, 0, 0, 0, 1, 2)))
         else:
-            most = min(room - tense.words - 1 - asks, 7)
+            most = min(room - tense.words - 1 - asks, 8)
             size = 1 if self._chance(0.25) else self._between(1, most)
         actor = NOTHING._replace(number=LISTENER if name == "request" else number)
         if "=" in who:
