@@ -54,7 +54,7 @@ def rows(sentences: Iterable[list[int]], device: torch.device) -> Tensor:
     return pad_sequence([torch.tensor(one) for one in sentences], batch_first=True).to(device)
 
 
-def batches(pairs: list[Pair], rng: random.Random, size: int = 64) -> list[list[Pair]]:
+def batches(pairs: list[Pair], rng: random.Random, size: int = 20) -> list[list[Pair]]:
     """Divide the pairs into batches of similar length, which need little PAD, in random order."""
     pairs = sorted(rng.sample(pairs, len(pairs)), key=lambda pair: (len(pair[0]), len(pair[1])))
     parts = [pairs[start : start + size] for start in range(0, len(pairs), size)]
@@ -183,16 +183,18 @@ def reverse(rows: Tensor, mask: Tensor) -> Tensor:
 # ---- Training ------------------------------------------------------------------------------------
 
 
-def train(model: Translator, todo: list[list[Pair]], device: torch.device) -> Iterator[float]:
+def train(
+    model: Translator, todo: list[list[Pair]], device: torch.device, warmup: int = 200
+) -> Iterator[float]:
     """Change the weights a little after each batch; yield its loss.
 
-    The learning rate rises for 100 updates, and then falls to zero.
+    The learning rate rises for ``warmup`` updates, and then falls to zero.
     """
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), fused=True)
     for made, pairs in enumerate(todo):
         left = len(todo) - made
         for group in optimizer.param_groups:
-            group["lr"] = 0.004 * min((made + 1) / 100, left / max(1, len(todo) - 99))
+            group["lr"] = 0.0025 * min((made + 1) / warmup, left / max(1, len(todo) + 1 - warmup))
         optimizer.zero_grad()
         loss = model(*(rows(side, device) for side in zip(*pairs, strict=True)))
         loss.backward()
