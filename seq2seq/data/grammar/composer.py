@@ -538,8 +538,10 @@ class Composer:
         """Compose a prepositional phrase; with ``subject`` its noun may be a pronoun or two."""
         english, german, case, kind = preposition
         slot = Slot(kind, case, None, clause, "", subject or SINGULAR)
-        together = subject is not None and kind != "thing"  # German has "darauf" for "on it"
-        noun = self._noun_phrase(room - length(english), slot, 0.12 * together)
+        # German has "darauf" for "on it".
+        noun = self._noun_phrase(
+            room - length(english), slot, 0.12 * (subject is not None and kind != "thing")
+        )
         contracted = lexicon.CONTRACTIONS.get(f"{german} {noun.german[0][0]}")
         if contracted:  # "im" for "in dem"
             opening = self._link(f"{english}_{noun.english[0][0]}", contracted)
