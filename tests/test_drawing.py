@@ -24,6 +24,7 @@ def test_the_hue_says_attention_and_the_dash_the_most_words():
         assert style.color in (ATTENDS if attends else DOES_NOT)
 
 
+@pytest.mark.slow
 def test_an_svg_can_be_read_and_searched_whatever_characters_its_text_has(caplog):
     drawing._warn.cache_clear()
     text = "".join(map(chr, [*range(1, 32), 127, 133, 0xFFFE, 0xFFFF])) + "<&>"

@@ -73,6 +73,7 @@ def losses_of_the_package(model, batches):
         yield loss.item()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["additive", "fixed"])
 def test_losses_are_those_of_the_package(kind):
     """In float64, from the same weights, over ragged batches."""

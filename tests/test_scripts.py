@@ -60,6 +60,7 @@ def test_reproduce_goes_on_and_says_by_which_limits(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_what_is_refused_before_a_training_leaves_no_run(tmp_path):
     """Or the setting that is right would be refused as another run's."""
     for name in ("a", "b"):

@@ -93,6 +93,7 @@ def test_determiners_and_adjectives_agree_with_the_noun_and_what_governs_it(link
     assert min(cases[case] for case in textbook.CASES) > 5, cases
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("subjects", "verb"), textbook.PERSONS.items())
 def test_verbs_agree_with_their_subject(subjects, verb):
     """Also that of two joined nouns, of which each may be singular."""
@@ -128,6 +129,7 @@ def test_relative_pronouns_have_the_gender_of_the_noun_and_every_case(links):
     assert {gender: found[gender] for gender in textbook.RELATIVE_FORMS} == textbook.RELATIVE_FORMS
 
 
+@pytest.mark.slow
 def test_the_finite_verb_ends_a_subordinate_clause_and_else_comes_second():
     pairs = draw(3, 5_000, 3, 25)
     german = "\n".join(pair.target for pair in pairs if "," not in pair.source)  # no lists
@@ -143,6 +145,7 @@ def test_the_finite_verb_ends_a_subordinate_clause_and_else_comes_second():
     assert {*second} - {"Abend"} <= VERB_SECOND  # "heute Abend"
 
 
+@pytest.mark.slow
 def test_english_determines_german(monkeypatch):
     """With few words of each class, so that the same sentence is drawn again and again."""
     few = lexicon.NAMES, lexicon.DETERMINERS, lexicon.PREPOSITIONS, lexicon.PHRASES, lexicon.NOUNS

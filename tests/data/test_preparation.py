@@ -48,6 +48,7 @@ def fate(pair, codecs, max_words, max_pieces):
     return "kept" if max(pieces) <= max_pieces else "max_pieces"
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     pairs=st.lists(st.tuples(LINE, LINE), max_size=8),

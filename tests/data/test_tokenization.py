@@ -37,6 +37,7 @@ def unchanged():
     return SentencePieceTokenizer("zh", learn(["（对；不对）ﬁ ①", "a b"] * 9, 18, "identity"))
 
 
+@pytest.mark.slow
 @given(text=st.text(max_size=30).filter(lambda text: "▁" not in text))
 def test_subwords_of_text_that_is_not_normalised_keep_every_character(unchanged, text):
     pieces, none = unchanged.tokenize_all([text, ""])

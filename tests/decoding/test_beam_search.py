@@ -71,6 +71,7 @@ SEARCHES = {
 PREFIXES = st.lists(st.sampled_from(PIECES[:-1]), max_size=3).map(tuple)
 
 
+@pytest.mark.slow
 @pytest.mark.unchecked
 @settings(max_examples=50)
 @given(st.integers(0, 4), st.fixed_dictionaries(SEARCHES), st.integers(1, 9), PREFIXES)

@@ -49,6 +49,7 @@ def test_an_evaluation_survives_the_disk(tmp_path):
     assert scores["rows"][0]["chrf"] == read.rows[0].chrf > 0
 
 
+@pytest.mark.slow
 def test_counts_that_do_not_fit_are_made_again(tmp_path):
     expected = evaluated(tmp_path, TEXTS, "one")
     arrays, old = expected.counts.arrays, {"BLEU": "version:0", "chrF": "version:0"}

@@ -39,6 +39,7 @@ def rows_of(page, caption):
     return {row[0].removesuffix(" †"): row[1:] for row in cells}
 
 
+@pytest.mark.slow
 def test_a_score_of_each_line_is_shown_by_length_with_the_gap(tmp_path, texts):
     rng = random.Random(1)
     values = {name: [rng.random() for _ in LABELS] for name in "ab"}

@@ -86,6 +86,7 @@ def slow_scores(
     }
 
 
+@pytest.mark.slow
 @pytest.mark.unchecked  # the checks draw random numbers, which strategies may not
 @given(outputs(), st.sampled_from(["13a", "none", "intl", "char", "zh"]))
 @settings(max_examples=80)

@@ -66,6 +66,7 @@ def write(folder):
     return texts
 
 
+@pytest.mark.slow
 def test_given_translations_get_the_same_table_and_page_without_torch(tmp_path):
     """Two systems, from files to the page; what trains says which package it lacks."""
     folders = tmp_path / "full", tmp_path / "without"
@@ -87,6 +88,7 @@ def test_given_translations_get_the_same_table_and_page_without_torch(tmp_path):
         assert one["sha256"] == other["sha256"]
 
 
+@pytest.mark.slow
 def test_a_further_metric_is_one_entry(tmp_path):
     """sacreBLEU's TER, over all sentences, in the table of two systems."""
     folder = tmp_path / "both"

@@ -51,6 +51,7 @@ def test_a_failed_build_is_logged(compiler, line, cache, said, monkeypatch, capl
     assert said in record.message
 
 
+@pytest.mark.slow
 @built_here
 def test_built_once_for_each_source_and_two_may_build_at_once(compiler, tmp_path):
     compiler(f'echo "$@" >> {tmp_path}/calls; sleep 0.2')
