@@ -1,6 +1,6 @@
 """Exercise 9: an attention of your own, in the trainer of this project.
 
-Fill in ``scores`` and ask grade.py. Then train it (5 to 20 minutes) and see its curve:
+Fill in ``scores`` and ask grade.py. Then train it (about 20 minutes) and see its curve:
 
     python docs/exercises/own_attention.py
 """
