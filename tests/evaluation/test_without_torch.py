@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 
+import pytest
 from helpers.samples import joined, put
 from helpers.synthetic_translations import translated
 from sacrebleu import corpus_ter
