@@ -3,6 +3,8 @@
 from functools import partial
 from xml.etree import ElementTree
 
+import pytest
+
 from seq2seq import drawing
 from seq2seq.config.settings import ATTENTION_KINDS
 from seq2seq.drawing import ATTENDS, DOES_NOT, map_figure, render, styles
