@@ -69,7 +69,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     jaxtyping.config.update("jaxtyping_disable", bool(unchecked))
 
 
-@pytest.hookimpl(tryfirst=True)  # markers are given before -m selects by them
+@pytest.hookimpl(tryfirst=True)  # sets markers before -m selects by them
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The slow tests come first, so that no process works alone at the end."""
     items.sort(key=lambda item: "slow" not in item.keywords)

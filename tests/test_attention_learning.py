@@ -78,7 +78,7 @@ def trained(kind, task, **decoder):
 def learned(model, task):
     """Of the longest words, new ones: the share of each of these.
 
-    - accuracy: letters that are likeliest where all letters before are given
+    - accuracy: letters that are likeliest after the right letters before them
     - exact: words that greedy search writes without a fault
     - aligned: letters for which the model looks most at that letter or at one beside it: these,
       too, know of it by the encoder

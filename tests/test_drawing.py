@@ -18,7 +18,7 @@ def test_the_hue_says_attention_and_the_dash_the_most_words():
     short, long, without = styles([config("dot", 30), config("dot", 50), config("fixed", 50)])
     assert short.color == long.color != without.color
     assert short.linestyle != long.linestyle == without.linestyle
-    kinds = [*ATTENTION_KINDS, "additive", "additive"]  # as many as an experiment has
+    kinds = [*ATTENTION_KINDS, "additive", "additive"]  # the number of an experiment
     drawn = styles([config(kind) for kind in kinds])
     assert len({*drawn}) == len(kinds)
     for kind, style in zip(kinds, drawn, strict=True):

@@ -31,7 +31,7 @@ def stage(source="-", hypotheses="-", **others):
     return TranslateConfig(checkpoint="unused", **settings)
 
 
-def give(patch, data):
+def feed(patch, data):
     """Put bytes on standard input."""
     patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"))
 
@@ -49,7 +49,7 @@ def test_a_bad_byte_is_found_before_the_work_or_leaves_what_was_done(monkeypatch
         translate_text(word_translator(), stage("in", "out", chunk=2))
     assert not Path("out.part").exists()
     for named in ("line 3 ", "out.part"):  # in a pipe; the same command again keeps it, too
-        give(monkeypatch, data)
+        feed(monkeypatch, data)
         with pytest.raises(UserError, match=named):
             translate_text(word_translator(), stage("-", "out", chunk=2))
         assert Path("out.part").read_text().count("\n") == 2
@@ -135,7 +135,7 @@ def test_each_line_gives_what_it_gives_alone(pairs, mark, ended, batch_size, chu
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         source, links = (Path(folder) / name for name in ("in", "links"))
         source.write_bytes(pack(content) if pack else b"")
-        give(patch, content)
+        feed(patch, content)
         patch.setattr("sys.stdout", io.TextIOWrapper(printed := io.BytesIO(), encoding="latin-1"))
         given = {"decoding": search, "alignments": str(links), "chunk": chunk}
         config = stage(source if pack else "-", **given)

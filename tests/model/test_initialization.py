@@ -1,4 +1,4 @@
-"""Where the weights of a wide model begin, each parameter by the formula that it is given."""
+"""Where the weights of a wide model begin, each parameter by its formula."""
 
 import pytest
 import torch

@@ -77,7 +77,7 @@ def test_shapes_of_padded_batches_are_few():
 @ORDERS
 @KINDS
 def test_no_kind_waits_for_a_gpu(monkeypatch, kind, order):
-    """The meta device has no numbers: whatever asks for one, or for as many as are not 0, fails."""
+    """The meta device has no numbers: to ask for one, or to count those that are not 0, fails."""
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)
     monkeypatch.setattr(torch, "autocast", lambda device, enabled: contextlib.nullcontext())
     model = build(kind, settings={"dropout": 0.1}, order=order).to("meta").train()

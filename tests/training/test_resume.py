@@ -99,7 +99,7 @@ def test_killed_at_any_moment_and_resumed(folder):
 @pytest.mark.parametrize("name", ["INT", "TERM", "HUP", "USR1", "USR2", "XCPU"])
 def test_a_signal_is_kept_for_later_unless_it_is_ignored(name):
     number = signal.Signals[f"SIG{name}"]
-    found = signal.signal(number, signal.SIG_DFL)  # of nohup's, too, which ignores one
+    found = signal.signal(number, signal.SIG_DFL)  # nohup ignores SIGHUP
     with Interruption() as interruption:
         signal.raise_signal(number)
         assert interruption.received == number

@@ -89,7 +89,7 @@ def _verb(english: str, german: str) -> Verb:
     infinitive, third, participle, *governed = german.split()
     prefix, _, stem = infinitive.rpartition("|")
     to = (f"to_{base}", f"{prefix}zu{stem}") if prefix else (f"to {base}", f"zu {stem}")
-    if len(preposition) > 1:  # all forms are given
+    if len(preposition) > 1:  # the row has all forms
         finite = [third, participle, *governed]
         rows = list(zip([past, *preposition], finite, finite, strict=True))
         return Verb(base, stem, to, {"present": rows[:4], "past": rows[4:]})
