@@ -22,7 +22,7 @@ SAMPLE := data/europarl-study
 TEXT := corpus.directory=$(SAMPLE)
 GRAMMAR := outputs/quickstart
 
-.PHONY: help install scoring dev reproduce answers study docs test test-all test-fast lint format clean
+.PHONY: help install scoring dev reproduce attention no-attention answers study docs test test-all test-fast lint format clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-11s %s\n", $$1, $$2}'
@@ -37,7 +37,16 @@ scoring: ## Make a small environment in .venv, which scores and compares transla
 dev: $(DEV) ## Add what tests and style checks need
 
 reproduce: $(STAMP) ## Train both translators (about 20 minutes) and compare them by sentence length
+	$(BIN)/python scripts/prepare.py
+	$(MAKE) --jobs=2 attention no-attention
 	$(BIN)/python scripts/reproduce.py
+
+# Small batches gain little from a second core. So each system has one core, and a line of the
+# terminal.
+attention no-attention: export OMP_NUM_THREADS = 1
+no-attention: export TQDM_POSITION = 1
+attention no-attention: $(STAMP)
+	$(BIN)/python scripts/train.py system=$@
 
 answers: $(STAMP) ## Write the answers to the exercises, docs/exercises/answers.py
 	$(BIN)/python docs/exercises/grade.py --answers

@@ -154,7 +154,7 @@ class Translator(nn.Module):
         return functional.linear(readout, self.target_words.weight, self.bias)
 
     def forward(self, sentences: Tensor, translations: Tensor) -> Tensor:
-        """Loss: the mean of -log p(y_i | ...) over all words (2).
+        """Loss: the mean of -log p(y | x) over the sentences (2).
 
         A step reads the true y_(i-1), not what it would have written (teacher forcing).
         """
@@ -170,7 +170,8 @@ class Translator(nn.Module):
         real = translations != PAD
         parts = [torch.stack(states, dim=1), torch.stack(contexts, dim=1), words]
         scores = self.scores(*(part[real] for part in parts))
-        return functional.cross_entropy(scores, translations[real])
+        loss = functional.cross_entropy(scores, translations[real], reduction="sum")
+        return loss / len(translations)
 
 
 def reverse(rows: Tensor, mask: Tensor) -> Tensor:
@@ -198,7 +199,7 @@ def train(
         optimizer.zero_grad()
         loss = model(*(rows(side, device) for side in zip(*pairs, strict=True)))
         loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm=25.0)
         optimizer.step()
         yield loss.item()
 

@@ -66,9 +66,9 @@ def losses_of_the_package(model, batches):
         real = target.flatten().nonzero()[:, 0]
         batch = Batch(source, (source != minimal.PAD).sum(dim=1), before, target, real)
         optimizer.param_groups[0]["lr"] = learning_rate(config, update, len(batches))
-        loss = batch_loss(model, batch, smoothing=0.0, scale=1 / len(real)).smoothed
+        loss = batch_loss(model, batch, smoothing=0.0, scale=1 / len(pairs)).smoothed
         loss.backward()
-        clipped_step(optimizer, 1.0, loss)
+        clipped_step(optimizer, 25.0, loss)
         optimizer.zero_grad()
         yield loss.item()
 

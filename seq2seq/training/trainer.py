@@ -247,7 +247,8 @@ class Trainer:
         self._add_metrics("validation", {**asdict(validation), "seconds": progress.seconds})
         examples = "".join(f"\n  {line}" for line in self.validator.examples)
         log.info(
-            f"update {progress.update}, epoch {progress.update / self.epoch_length:.2f}: "
+            f"{self.config.system}, update {progress.update}, "
+            f"epoch {progress.update / self.epoch_length:.2f}: "
             f"{validation}{' (best)' if improved else ''}{examples}"
         )
         if improved:
