@@ -1,9 +1,8 @@
 """Gradients of batches; on a GPU, from recorded CUDA graphs.
 
-A CUDA graph is a recorded list of operations, which one call starts: Python alone starts the small
-operations of a recurrent model more slowly than a GPU computes them. A graph works on the arrays of
-its recording, so batches are padded to few shapes. A shape is recorded when it occurs for the
-second time: the first time, libraries compile code and reserve memory, which no graph may contain.
+A CUDA graph is a list of operations that one call starts, faster than Python starts them one by
+one. It works on the arrays of its recording, so batches are padded to few shapes. The second use of
+a shape is recorded: the first compiles code and reserves memory, which no graph may contain.
 """
 
 from dataclasses import dataclass
