@@ -36,7 +36,7 @@ scoring: ## Make a small environment in .venv, which scores and compares transla
 
 dev: $(DEV) ## Add what tests and style checks need
 
-reproduce: $(STAMP) ## Train both translators (about 20 minutes) and compare them by sentence length
+reproduce: $(STAMP) ## Train both translators (about 15 minutes) and compare them by sentence length
 	$(BIN)/python scripts/prepare.py
 	$(MAKE) --jobs=2 attention no-attention
 	$(BIN)/python scripts/reproduce.py
