@@ -195,7 +195,7 @@ def train(
     for made, pairs in enumerate(todo):
         left = len(todo) - made
         for group in optimizer.param_groups:
-            group["lr"] = 0.0025 * min((made + 1) / warmup, left / max(1, len(todo) + 1 - warmup))
+            group["lr"] = 0.002 * min((made + 1) / warmup, left / max(1, len(todo) + 1 - warmup))
         optimizer.zero_grad()
         loss = model(*(rows(side, device) for side in zip(*pairs, strict=True)))
         loss.backward()

@@ -58,7 +58,7 @@ def weights(model):
 
 
 def losses_of_the_package(model, batches):
-    config = OptimizerConfig(learning_rate=0.0025, warmup_updates=10, schedule="linear")
+    config = OptimizerConfig(learning_rate=0.002, warmup_updates=10, schedule="linear")
     optimizer = build_optimizer(model, config)
     for update, pairs in enumerate(batches, 1):
         source, target = (minimal.rows(side, CPU) for side in zip(*pairs, strict=True))

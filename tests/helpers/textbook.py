@@ -74,13 +74,14 @@ CONJUNCTIONS = listed("weil obwohl wenn während bevor bis sobald dass ob")
 AUXILIARIES = listed(
     "hat haben habe hast ist sind bin bist war waren warst hatte hatten hattest gab wird werden "
     "werde wirst kann können kannst muss müssen musst sollte sollten solltest darf dürfen darfst "
-    "will wollen willst konnte konnten konntest würde würden würdest"
+    "will wollen willst konnte konnten konntest würde würden würdest "
+    "musste mussten musstest"
 )
 PERSONS = {
     "ich": "[a-zäöüß]+e|bin|war|kann|muss|darf|will|weiß|mag",
     "du": "[a-zäöüß]+(st|[sßz]t)",
     "er|es|niemand|jemand|kein Mann|das Kind": "[a-zäöüß]+t|"
-    "war|gab|kann|muss|darf|will|wird|weiß|mag|hatte|sollte|konnte|würde",
+    "war|gab|kann|muss|darf|will|wird|weiß|mag|hatte|sollte|konnte|musste|würde",
     "wir|\\w+ und + \\w+": "[a-zäöüß]+n|sind|waren",
 }
 """Subjects (+: perhaps an article) -> the finite verbs that agree with them."""

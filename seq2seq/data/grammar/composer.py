@@ -71,7 +71,7 @@ PRESENT, PAST = Tense("present", "time present"), Tense("past", "time past")
 PROGRESSIVE = Tense("now", "time present", 1), Tense("then", "time past", 1)
 ORDER, INFINITIVE, BARE = Tense("order", "time future"), Tense("", "", 1), Tense("", "")
 FUTURE, *MODAL = (
-    Tense("", "time future", length(modal[0][0]), modal)
+    Tense("", f"time {'past' if len(modal[0]) > 2 else 'future'}", length(modal[0][0]), modal)
     for modal in (*lexicon.MODALS["future"], *lexicon.MODALS[""])
 )
 TENSES = {"request": ORDER, "infinitive": INFINITIVE, "purpose": INFINITIVE}
@@ -474,12 +474,12 @@ class Composer:
         base, rest = self._link(verb.english, verb.german, link=0 if tense.modal else shared)[:2]
         link, lead = base[0][1], Tokens()
         if tense.modal:
-            (one, other), german = tense.modal
+            (one, *others), german = tense.modal
             second = german[0 if setting.kind == "exist" else number]  # "es wird Hunde geben"
-            words, finite = self._link(other if number else one, second, link=shared)[:2]
+            words, finite = self._link(others[0] if number else one, second, link=shared)[:2]
             words, base, end = (
                 words + base,
-                [(word, words[0][1]) for word in other.split("_")] + base,
+                [(word, words[0][1]) for word in others[-1].split("_")] + base,
                 rest + finite,
             )
         else:
@@ -491,7 +491,7 @@ class Composer:
         if helped:
             lead, words = words[:1], words[1:]
         elif setting.asks or setting.denied:
-            do = "did" if tense is PAST else "do" if number or tense is ORDER else "does"
+            do = "did" if "past" in tense.times else "do" if number or tense is ORDER else "does"
             lead, words = [(do, no if short else base[0][1])], base
         if short:
             ((word, link),) = lead
