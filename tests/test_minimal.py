@@ -94,7 +94,7 @@ def test_its_curve_is_that_of_the_quickstart(tmp_path, monkeypatch, capsys):
     folder.mkdir(parents=True)
     write_corpus(GrammarCorpus(), folder)
     monkeypatch.setattr("minimal.__file__", str(tmp_path / "minimal.py"))
-    monkeypatch.setattr("sys.argv", ["minimal.py"])
+    monkeypatch.setattr("sys.argv", ["minimal.py", "--pairs", "120000"])
     minimal.main()
     printed = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
     found = [tuple(map(float, words[-2:])) for words in printed]
