@@ -163,7 +163,8 @@ def test_english_determines_german(monkeypatch):
 @pytest.mark.parametrize("word_class", ["noun", "adjective", "verb", "name"])
 def test_the_lexicon_is_one_to_one(word_class):
     lines = Path(lexicon.__file__).with_name("lexicon.tsv").read_text("utf-8").splitlines()
-    rows = [line.replace("*", "").split("\t") for line in lines if not re.search("know kn|moving", line)]
+    two = "know knew|verb moving"  # English verbs with another translation elsewhere
+    rows = [one.replace("*", "").split("\t") for one in lines if not re.search(two, one)]
     entries = {tuple(row[1:]) for row in rows if row[0].startswith(f"{word_class} ")}
     english, german = ({*words} for words in zip(*entries, strict=True))
     assert len(entries) == len(english) == len(german) > 20
