@@ -55,7 +55,7 @@ def rows(sentences: Iterable[list[int]], device: torch.device) -> Tensor:
     return pad_sequence([torch.tensor(one) for one in sentences], batch_first=True).to(device)
 
 
-def batches(pairs: list[Pair], rng: random.Random, size: int = 20) -> list[list[Pair]]:
+def batches(pairs: list[Pair], rng: random.Random, size: int = 16) -> list[list[Pair]]:
     """Divide the pairs into batches of similar length, which need little PAD, in random order."""
     pairs = sorted(rng.sample(pairs, len(pairs)), key=lambda pair: (len(pair[0]), len(pair[1])))
     parts = [pairs[start : start + size] for start in range(0, len(pairs), size)]
