@@ -268,8 +268,8 @@ def main() -> None:
     for name, files in (("train", "the quickstart's text"), ("test", "the end of --train's files")):
         meaning = f"source and target; without, {files}"
         parser.add_argument(f"--{name}", nargs=2, type=Path, metavar="FILE", help=meaning)
-    most = "most pairs to train on (all of yours; 30,000 of the quickstart's)"
-    parser.add_argument("--pairs", type=int, help=most)
+    meaning = "most pairs to train on (all of yours; 30,000 of the quickstart's)"
+    parser.add_argument("--pairs", type=int, help=meaning)
     parser.add_argument("--epochs", type=int, default=1, help="times to read them (1)")
     parser.add_argument("--width", type=int, default=128, help="numbers for a word (128)")
     options = parser.parse_args()
@@ -282,8 +282,8 @@ def main() -> None:
         tests = read(options.test or quickstart("test"))
     if not text:
         raise SystemExit("Too few pairs: the last 1,000 are the test; add some, or set --test.")
-    most_pairs = options.pairs or (None if options.train else 30_000)
-    sides = [*zip(*text[:most_pairs], strict=True)]
+    most = options.pairs or (None if options.train else 30_000)
+    sides = [*zip(*text[:most], strict=True)]
     source, target = map(Vocabulary, sides)
     pairs = [(source.encode(x), target.encode(y)) for x, y in zip(*sides, strict=True)]
     pairs = [pair for pair in pairs if max(map(len, pair)) <= LONGEST]
